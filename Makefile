@@ -82,7 +82,7 @@ CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
 CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.[cS])),transports/cuda_absent.c)
 
 CORE      := $(call pic,$(CORE_SRC))
-DECIDE    := $(call pic,$(wildcard shim/decide/*.c))
+DECIDE    := $(call pic,$(wildcard shim/decide/*/*.c shim/record/*/*.c))
 HELPERS_PIC      := $(call pic,$(HELPERS_SRC))
 CUDA_OBJ  := $(call pic,$(CUDA_SRC))
 # Only the command and the MPI backends describe GPUs.
@@ -165,7 +165,7 @@ $(call pic,transports/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
 $(foreach d,pic $(FAMILIES),$(addprefix $(B)/$(d)/,planners/%.o transports/%.o)): OWN_CFLAGS += -Wconversion -Wno-sign-conversion
 $(call pic,shim/cli/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 $(call pic,shim/cli/lines.c): OWN_CFLAGS += $(if $(DW),-DCOLLSHIM_LIBDW)
-$(call pic,shim/decide/walk.c): OWN_CFLAGS += $(if $(UNWIND),-DCOLLSHIM_LIBUNWIND)
+$(call pic,shim/record/sites/walk.c): OWN_CFLAGS += $(if $(UNWIND),-DCOLLSHIM_LIBUNWIND)
 $(call pic,shim/helper/main.c): OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 # Balancing is planned inside the call that waits for it.
 $(B)/pic/planners/nimble/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
@@ -258,7 +258,7 @@ $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynami
 # Behind launchers and in containers: libc alone.
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
   $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/decide/,live_layout.c reasons.c rail_report.c)) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
@@ -373,11 +373,11 @@ site:
 	@scripts/site $(B)/site
 
 # Style -------------------------------------------------------------------------------------
-C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* shim/mpi/* bench bench/* \
+C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* shim/*/* bench bench/* \
              test/* test/*/* docs/examples))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
-LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c shim/nccl_plugin/*.c \
+LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*/*.c shim/record/*/*.c shim/nccl_plugin/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
               $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))

@@ -38,5 +38,5 @@ $(call pic,transports/ucx.c shim/helper/main.c): $(B)/found/ucx
 $(call pic,shim/cli/lp.c): $(B)/found/glpk
 $(call pic,shim/slurm/spank.c): $(B)/found/spank
 $(call pic,shim/cli/lines.c): $(B)/found/dw
-$(call pic,shim/decide/walk.c): $(B)/found/unwind
+$(call pic,shim/record/sites/walk.c): $(B)/found/unwind
 $(call pic,transports/cuda_reduce.c transports/cuda_image.S): $(B)/found/kernels

@@ -3,7 +3,7 @@
 #
 # test/test_rails.sh: rails that change while a job calls Allgather, on an emulated cluster: one that drops,
 # one that drops and returns every second, one that stalls for some seconds, and one that is almost gone beside small
-# calls. Each result is compared with the library's; plans change as rarely as shim/decide/follow.c says. Speeds are not
+# calls. Each result is compared with the library's; plans change as rarely as shim/decide/choose/follow.c says. Speeds are not
 # tested here: bench/rails/run has them. Needs root.
 set -uo pipefail
 # shellcheck source=test/tap.sh

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/regret/guarded.h"
 
-#include "shim/decide/guard.h"
+#include "shim/decide/guard/guard.h"
 
 static struct guard all;
 static struct plan_candidate list[GUARD_REROUTES];

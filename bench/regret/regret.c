@@ -17,7 +17,7 @@ enum { MOST_TRACES = 64, STARTS = 20 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR]\n\n"
-    "Regret of the guard (shim/decide/guard.c) on simulated machines (bench/regret/README.md).\n\n"
+    "Regret of the guard (shim/decide/guard/) on simulated machines (bench/regret/README.md).\n\n"
     "  --machines N   made-up machines (default 2000)\n"
     "  --seed N       the first one's (default 1)\n"
     "  --traces DIR   recorded ones too, of DIR/*.txt\n";

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "shim/decide/reasons.h"
+#include "shim/decide/base/reasons.h"
 
 static const struct {
     enum reason reason;
@@ -36,7 +36,7 @@ static const struct {
 
 static const char *const texts[] = {
 #define REASON(id, text, meaning) text,
-#include "shim/decide/reasons.def"
+#include "shim/decide/base/reasons.def"
 #undef REASON
 };
 

@@ -20,7 +20,7 @@
 #include "config/text.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/site_show.h"
-#include "shim/decide/spool.h"
+#include "shim/record/report/spool.h"
 
 enum { LARGEST = 4 << 20 }; /* reading costs jansson some 80 times as much memory */
 

@@ -7,7 +7,7 @@
 #define COLLSHIM_SHIM_CLI_TOP_RAILS_H
 
 #include "shim/cli/top_read.h"
-#include "shim/decide/rail_report.h"
+#include "shim/record/report/rail_report.h"
 
 struct top_rails {
     struct rail_row *total;  /* [n] owned: since the job began, merged by host and rail */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One reading of the counters that processes of this node share (shim/decide/live.h). Any program
- * of that user may have written the counters, so nothing of them is trusted beyond its bounds.
+ * One reading of the counters that processes of this node share (shim/record/counts/live.h). Any
+ * program of that user may have written the counters, so nothing of them is trusted beyond its
+ * bounds.
  *
  * Thread rule: one thread.
  */
@@ -10,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "shim/decide/live_layout.h"
+#include "shim/record/counts/live_layout.h"
 
 /* One backend's counters in one process. Texts hold no control characters. */
 struct top_counters {

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/decide/say.h"
+#include "shim/decide/base/say.h"
 #include "shim/helper/environment.h"
 #include "shim/helper/silence.h"
 #include "shim/helper/spawn.h"

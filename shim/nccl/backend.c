@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 

@@ -7,8 +7,8 @@
 
 #include "planners/collaborative/collaborative.h"
 #include "planners/cost.h"
-#include "shim/decide/call_site.h"
-#include "shim/decide/choose.h"
+#include "shim/record/sites/call_site.h"
+#include "shim/decide/choose/choose.h"
 #include "shim/nccl/aside.h"
 #include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"

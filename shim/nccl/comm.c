@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "config/hash.h"
-#include "shim/decide/count.h"
-#include "shim/decide/reporter.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/report/reporter.h"
 
 enum { BUCKETS = 64 };
 

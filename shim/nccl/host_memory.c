@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shim/decide/say.h"
+#include "shim/decide/base/say.h"
 #include "transports/shm_file.h"
 
 enum { HEADER = 4096 };

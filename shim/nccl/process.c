@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/process.h"
 
-#include "shim/decide/call_site.h"
-#include "shim/decide/job.h"
-#include "shim/decide/live.h"
+#include "shim/record/sites/call_site.h"
+#include "shim/record/report/job.h"
+#include "shim/record/counts/live.h"
 #include "shim/helper/helpers.h"
 
 struct nccl_process nccl_process;

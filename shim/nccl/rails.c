@@ -4,7 +4,7 @@
  * are counted if COLLSHIM_TOPOLOGY names the rail of each rank. Enqueued calls have no times: rates
  * are not known. Repeated runs of a graph are not seen.
  */
-#include "shim/decide/rail_count.h"
+#include "shim/record/counts/rail_count.h"
 #include "shim/nccl/comm.h"
 #include "shim/nccl/process.h"
 

@@ -5,8 +5,8 @@
 
 #include "planners/collaborative/collaborative.h"
 #include "planners/nimble/nimble.h"
-#include "shim/decide/choose.h"
-#include "shim/decide/gate.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/nccl/aside.h"
 #include "shim/nccl/host_memory.h"
 #include "shim/nccl/host_path.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/sited.h"
 
-#include "shim/decide/call_site.h"
-#include "shim/decide/caller.h"
+#include "shim/record/sites/call_site.h"
+#include "shim/record/sites/caller.h"
 #include "shim/nccl/thread.h"
 
 void nccl_site_enter(const void *from, const char *cfa)

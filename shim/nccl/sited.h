@@ -9,7 +9,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_SITED_H
 #define COLLSHIM_SHIM_NCCL_SITED_H
 
-#include "shim/decide/call_site_table.h"
+#include "shim/record/sites/call_site_table.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
 

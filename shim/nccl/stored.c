@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "config/hash.h"
-#include "shim/decide/store.h"
+#include "shim/decide/store/store.h"
 #include "shim/nccl/process.h"
 
 static struct {

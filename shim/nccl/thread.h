@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_THREAD_H
 #define COLLSHIM_SHIM_NCCL_THREAD_H
 
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/nccl/call.h"
 
 struct nccl_comm;

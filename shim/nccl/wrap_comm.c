@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "shim/nccl/comm.h"
-#include "shim/decide/reporter.h"
+#include "shim/record/report/reporter.h"
 #include "shim/nccl/group.h"
 #include "shim/nccl/ppg_watch.h"
 #include "shim/nccl/registered.h"

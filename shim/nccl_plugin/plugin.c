@@ -19,11 +19,11 @@
 
 #include "config/profile.h"
 #include "config/text.h"
-#include "shim/decide/job.h"
-#include "shim/decide/report.h"
-#include "shim/decide/reporter.h"
-#include "shim/decide/say.h"
-#include "shim/decide/settings.h"
+#include "shim/record/report/job.h"
+#include "shim/record/report/report.h"
+#include "shim/record/report/reporter.h"
+#include "shim/decide/base/say.h"
+#include "shim/decide/base/settings.h"
 
 static struct {
     pthread_once_t once;

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/decide/job.h"
-#include "shim/decide/live.h"
-#include "shim/decide/reporter.h"
-#include "shim/decide/say.h"
+#include "shim/record/report/job.h"
+#include "shim/record/counts/live.h"
+#include "shim/record/report/reporter.h"
+#include "shim/decide/base/say.h"
 #include "shim/nccl_plugin/abi.h"
 #include "shim/nccl_plugin/entry.h"
 #include "shim/nccl_plugin/tally.h"

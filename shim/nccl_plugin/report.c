@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #include "config/write_file.h"
-#include "shim/decide/report.h"
-#include "shim/decide/reporter.h"
-#include "shim/decide/settings.h"
+#include "shim/record/report/report.h"
+#include "shim/record/report/reporter.h"
+#include "shim/decide/base/settings.h"
 #include "shim/nccl_plugin/plugin.h"
 #include "shim/nccl_plugin/tally.h"
 

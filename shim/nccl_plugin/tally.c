@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "config/hash.h"
-#include "shim/decide/count.h"
+#include "shim/record/counts/count.h"
 #include "shim/nccl_plugin/names.h"
 #include "shim/nccl_plugin/plugin.h"
 

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "shim/decide/say.h"
-#include "shim/decide/settings.h"
+#include "shim/decide/base/say.h"
+#include "shim/decide/base/settings.h"
 #include "shim/nccl_plugin/abi.h"
 #include "shim/nccl_plugin/entry.h"
 #include "shim/nccl_plugin/names.h"

@@ -6,7 +6,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "shim/decide/guard.h"
+#include "shim/decide/guard/guard.h"
 
 /* Ranks run one after the other here, so the maximum is worked out before, and told
  * afterwards. */

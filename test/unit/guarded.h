@@ -4,7 +4,7 @@
 #ifndef COLLSHIM_TEST_UNIT_GUARDED_H
 #define COLLSHIM_TEST_UNIT_GUARDED_H
 
-#include "shim/decide/guard.h"
+#include "shim/decide/guard/guard.h"
 #include "test/unit/random.h"
 
 enum { MOST_RANKS = 5, MIB = 1 << 20, MOST_WAYS = GUARD_REROUTES };

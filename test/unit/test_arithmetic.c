@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/decide/arithmetic.h"
+#include "shim/decide/choose/arithmetic.h"
 #include "test/unit/suites.h"
 
 /* Elements of a made-up library's vectors; what is left over is combined one by one. */

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "shim/decide/worth.h"
+#include "shim/decide/guard/worth.h"
 #include "test/unit/suites.h"
 
 enum { CONTENDERS = 5 };

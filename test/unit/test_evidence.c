@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim/decide/evidence.c: what is measured, and its arithmetic. */
+/* shim/decide/guard/evidence.c: what is measured, and its arithmetic. */
 #include <check.h>
 #include <math.h>
 
-#include "shim/decide/evidence.h"
+#include "shim/decide/guard/evidence.h"
 #include "test/unit/suites.h"
 
 START_TEST(test_evidence__logarithms_are_right)

@@ -4,8 +4,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "shim/decide/follow.h"
-#include "shim/decide/rails_level.h"
+#include "shim/decide/choose/follow.h"
+#include "shim/decide/choose/rails_level.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "shim/decide/guard_later.h"
+#include "shim/decide/guard/guard_later.h"
 #include "test/unit/agreed.h"
 #include "test/unit/suites.h"
 

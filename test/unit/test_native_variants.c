@@ -6,7 +6,7 @@
 
 #include "planners/variants.h"
 #include "planners/wanted.h"
-#include "shim/decide/live_layout.h"
+#include "shim/record/counts/live_layout.h"
 #include "test/unit/suites.h"
 
 static struct variant_set all_of(enum variant_library library)

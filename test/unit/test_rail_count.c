@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/count.h"
-#include "shim/decide/rail_count.h"
-#include "shim/decide/rail_report.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/rail_count.h"
+#include "shim/record/report/rail_report.h"
 #include "test/unit/suites.h"
 
 START_TEST(test_rail_count__calls_that_cross_add_up)

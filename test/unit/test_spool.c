@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/decide/job.h"
-#include "shim/decide/spool.h"
+#include "shim/record/report/job.h"
+#include "shim/record/report/spool.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim/decide/store: what is kept over jobs, and what bad files do. */
+/* shim/decide/store/: what is kept over jobs, and what bad files do. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/decide/guard.h"
-#include "shim/decide/store.h"
-#include "shim/decide/store_rows.h"
+#include "shim/decide/guard/guard.h"
+#include "shim/decide/store/store.h"
+#include "shim/decide/store/store_rows.h"
 #include "test/unit/folder.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"

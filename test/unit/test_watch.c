@@ -5,7 +5,7 @@
  */
 #include <check.h>
 
-#include "shim/decide/watch.h"
+#include "shim/decide/choose/watch.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

@@ -14,7 +14,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/base/thread_own.h"
 
 /* The last lookup of a thread; all zero at first. */
 struct attribute_seen {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/api/floats.h"
 
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/api/calls.h"
 
 struct mpi_calls mpi_library;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library computes in the program's floating-point mode (shim/decide/floats.h), in calls of
- * ours too: while we wait in it, it may advance a reduction of the program's, or call the program's
- * own functions.
+ * The library computes in the program's floating-point mode (shim/decide/base/floats.h), in calls
+ * of ours too: while we wait in it, it may advance a reduction of the program's, or call the
+ * program's own functions.
  */
 #ifndef COLLSHIM_SHIM_MPI_FLOATS_H
 #define COLLSHIM_SHIM_MPI_FLOATS_H

@@ -14,7 +14,7 @@
 
 #include <mpi.h>
 
-#include "shim/decide/reasons.h"
+#include "shim/decide/base/reasons.h"
 
 /* At MPI_Init, and before the library's MPI_Finalize. Returns an MPI code. */
 int foreign_open(void);

@@ -8,7 +8,7 @@
 #ifndef COLLSHIM_SHIM_MPI_INSIDE_H
 #define COLLSHIM_SHIM_MPI_INSIDE_H
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/base/thread_own.h"
 
 /* Until mpi_leave, calls of this thread come from the library or from us. They nest. */
 static inline void mpi_enter(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/api/outlay.h"
 
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
 #include "shim/mpi/api/process.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "shim/decide/live.h"
+#include "shim/record/counts/live.h"
 #include "shim/helper/helpers.h"
 
 struct mpi_process mpi_process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};

@@ -10,9 +10,9 @@
 
 #include "config/topo.h"
 #include "planners/registry.h"
-#include "shim/decide/reasons.h"
-#include "shim/decide/say.h"
-#include "shim/decide/settings.h"
+#include "shim/decide/base/reasons.h"
+#include "shim/decide/base/say.h"
+#include "shim/decide/base/settings.h"
 #include "shim/mpi/api/calls.h"
 
 struct mpi_process {

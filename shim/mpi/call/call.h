@@ -10,7 +10,7 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
-#include "shim/decide/reasons.h"
+#include "shim/decide/base/reasons.h"
 #include "shim/mpi/call/layout.h"
 #include "shim/mpi/call/reduction.h"
 

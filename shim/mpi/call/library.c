@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "shim/decide/count.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/call/device.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/api/process.h"

@@ -8,8 +8,8 @@
 #ifndef COLLSHIM_SHIM_MPI_LIBRARY_H
 #define COLLSHIM_SHIM_MPI_LIBRARY_H
 
-#include "shim/decide/call_site.h"
-#include "shim/decide/floats.h"
+#include "shim/record/sites/call_site.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/base/thread_own.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/call/predefined.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "planners/nimble/nimble.h"
-#include "shim/decide/count.h"
-#include "shim/decide/gate.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
 #include "shim/mpi/choose/gate.h"

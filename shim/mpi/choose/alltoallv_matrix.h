@@ -15,7 +15,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "shim/decide/watch.h"
+#include "shim/decide/choose/watch.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
 

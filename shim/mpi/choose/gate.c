@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "shim/decide/choose.h"
+#include "shim/decide/choose/choose.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/comm/comm_setup.h"
 #include "shim/mpi/api/freeing.h"

@@ -6,9 +6,9 @@
 #ifndef COLLSHIM_SHIM_MPI_GATE_H
 #define COLLSHIM_SHIM_MPI_GATE_H
 
-#include "shim/decide/call_site.h"
-#include "shim/decide/count.h"
-#include "shim/decide/gate.h"
+#include "shim/record/sites/call_site.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/mpi/choose/calls_alike.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/call/call.h"

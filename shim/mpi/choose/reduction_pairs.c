@@ -14,7 +14,7 @@
  */
 #include "shim/mpi/choose/reduction_pairs.h"
 
-#include "shim/decide/arithmetic.h"
+#include "shim/decide/choose/arithmetic.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/call/predefined.h"
 

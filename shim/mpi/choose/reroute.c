@@ -11,8 +11,8 @@
 
 #include "planners/nimble/nimble.h"
 #include "planners/slices.h"
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/run/gpus_agree.h"
 #include "shim/mpi/api/inside.h"

@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-#include "shim/decide/gate.h"
-#include "shim/decide/thread_own.h"
+#include "shim/decide/choose/gate.h"
+#include "shim/decide/base/thread_own.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
 #include "shim/mpi/choose/gate.h"

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm/comm.h"
-#include "shim/decide/count.h"
-#include "shim/decide/floats.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/call/library.h"
 #include "shim/mpi/choose/gate.h"
 #include "shim/mpi/later/nonblocking.h"

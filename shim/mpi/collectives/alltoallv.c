@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/comm/comm.h"
-#include "shim/decide/count.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/collectives/grid.h"
 #include "shim/mpi/call/library.h"
 #include "shim/mpi/later/nonblocking.h"

@@ -9,8 +9,8 @@
  * the block sent down with the one received from above, and libraries pair them in the order of
  * the neighbours.
  */
-#include "shim/decide/count.h"
-#include "shim/decide/floats.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/collectives/alltoallv.h"
 #include "shim/mpi/api/freeing.h"
 #include "shim/mpi/collectives/grid.h"

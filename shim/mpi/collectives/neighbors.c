@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/base/thread_own.h"
 #include "shim/mpi/api/attribute.h"
 
 static int keyval = MPI_KEYVAL_INVALID;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim/decide/count.h"
-#include "shim/decide/floats.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/library.h"
 #include "shim/mpi/choose/gate.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/base/thread_own.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/outlay.h"
 #include "transports/cuda_memory.h"

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim/decide/plan_key.h"
-#include "shim/decide/rail_count.h"
+#include "shim/decide/base/plan_key.h"
+#include "shim/record/counts/rail_count.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 

@@ -14,8 +14,8 @@
 
 #include "config/host.h"
 #include "config/socket.h"
-#include "shim/decide/count.h"
-#include "shim/decide/rails_level.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
 #include "shim/mpi/api/numbering.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/comm/gpus.h"
 
-#include "shim/decide/say.h"
+#include "shim/decide/base/say.h"
 #include "transports/cuda_memory.h"
 
 /* The highest bit of a domain is lost, which no machine has set for some GPUs and not for others.

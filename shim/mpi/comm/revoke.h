@@ -11,7 +11,7 @@
 
 #include <mpi.h>
 
-#include "shim/decide/reasons.h"
+#include "shim/decide/base/reasons.h"
 #include "shim/mpi/comm/variant_comms.h"
 
 /* Look for the functions of the library behind that handle of dlopen. Once, before MPI_Init. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/store.h"
+#include "shim/decide/store/store.h"
 #include "shim/mpi/api/process.h"
 
 static void lower(void *value, const void *child)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/count.h"
+#include "shim/record/counts/count.h"
 #include "shim/helper/helpers.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/ipc_window.h"

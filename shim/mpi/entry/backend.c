@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/api/floats.h"
 #include "shim/mpi/entry/absent.h"

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "shim/decide/call_site_merge.h"
+#include "shim/record/report/call_site_merge.h"
 #include "shim/mpi/comm/comm.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */

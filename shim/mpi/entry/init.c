@@ -3,8 +3,8 @@
  * MPI_Init and MPI_Finalize: only there all ranks of the job are surely in the same place. So the
  * settings are agreed on after the first, and the report is gathered in the second.
  */
-#include "shim/decide/live.h"
-#include "shim/decide/floats.h"
+#include "shim/record/counts/live.h"
+#include "shim/decide/base/floats.h"
 #include "shim/helper/helpers.h"
 #include "shim/mpi/entry/agree.h"
 #include "shim/mpi/comm/comm.h"

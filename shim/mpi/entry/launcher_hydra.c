@@ -31,7 +31,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shim/decide/settings.h"
+#include "shim/decide/base/settings.h"
 #include "shim/mpi/entry/launcher.h"
 
 enum { LINE = 1024 };

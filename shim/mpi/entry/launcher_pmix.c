@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "config/hash.h"
-#include "shim/decide/settings.h"
+#include "shim/decide/base/settings.h"
 #include "shim/mpi/entry/launcher.h"
 
 enum { SUCCESS = 0, TYPE_BOOL = 1, TYPE_STRING = 3, TYPE_INT = 6 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The wrappers with call sites: the same functions, and where they were called from and how long
- * they took (shim/decide/call_site.h). The backend hands these out where a report is wanted, and
- * the plain ones else, so that sites cost nothing then.
+ * they took (shim/record/sites/call_site.h). The backend hands these out where a report is wanted,
+ * and the plain ones else, so that sites cost nothing then.
  */
-#include "shim/decide/call_site.h"
+#include "shim/record/sites/call_site.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/entry/report.h"
 #include "shim/mpi/api/wrappers.h"

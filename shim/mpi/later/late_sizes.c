@@ -14,10 +14,10 @@
 #include "planners/lane/lane.h"
 #include "planners/linear.h"
 #include "planners/nimble/nimble.h"
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
-#include "shim/decide/floats.h"
-#include "shim/decide/gate.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/base/floats.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/mpi/comm/comm_plans.h"
 
 struct late_sizes {

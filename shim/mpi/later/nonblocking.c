@@ -5,8 +5,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/api/grequest.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/later/pending.h"

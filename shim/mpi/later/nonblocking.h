@@ -6,10 +6,10 @@
 #ifndef COLLSHIM_SHIM_MPI_NONBLOCKING_H
 #define COLLSHIM_SHIM_MPI_NONBLOCKING_H
 
-#include "shim/decide/call_site.h"
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
-#include "shim/decide/gate.h"
+#include "shim/record/sites/call_site.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/mpi/run/run.h"
 #include "shim/mpi/api/vectors.h"
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/floats.h"
-#include "shim/decide/thread_own.h"
+#include "shim/decide/base/floats.h"
+#include "shim/decide/base/thread_own.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/api/progress.h"

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/later/channel.h"
 #include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/api/numbering.h"

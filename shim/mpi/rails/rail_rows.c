@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "config/host.h"
-#include "shim/decide/count.h"
-#include "shim/decide/job.h"
-#include "shim/decide/rail_count.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/report/job.h"
+#include "shim/record/counts/rail_count.h"
 #include "shim/mpi/api/process.h"
 
 void rail_open(void)

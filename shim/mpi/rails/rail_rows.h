@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rails of the job's hosts, for the report: what this process tells of its own, and all ranks' rows
- * together (shim/decide/rail_report.h).
+ * together (shim/record/report/rail_report.h).
  */
 #ifndef COLLSHIM_SHIM_MPI_RAIL_ROWS_H
 #define COLLSHIM_SHIM_MPI_RAIL_ROWS_H
 
-#include "shim/decide/rail_report.h"
+#include "shim/record/report/rail_report.h"
 
 /* At the end of MPI_Init: the rail that COLLSHIM_TOPOLOGY gives this rank. */
 void rail_open(void);

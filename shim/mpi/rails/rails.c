@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/decide/count.h"
-#include "shim/decide/rail_count.h"
-#include "shim/decide/rails_level.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/rail_count.h"
+#include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/rails/rails_pass.h"

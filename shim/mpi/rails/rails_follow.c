@@ -2,9 +2,9 @@
 #include "shim/mpi/rails/rails_follow.h"
 
 #include "planners/load.h"
-#include "shim/decide/count.h"
-#include "shim/decide/rails_level.h"
-#include "shim/decide/say.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/choose/rails_level.h"
+#include "shim/decide/base/say.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/api/outlay.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A communicator's rails: measured once that is paid for, and again where they change while the job
- * runs (shim/decide/follow.h with messages).
+ * runs (shim/decide/choose/follow.h with messages).
  */
 #ifndef COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H
 #define COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H

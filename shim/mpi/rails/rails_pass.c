@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "shim/decide/count.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/api/calls.h"
 
 enum { PIECES = RAILS_TIMED / RAILS_SMALL };

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim/decide/count.h"
+#include "shim/record/counts/count.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/run/slices.h"

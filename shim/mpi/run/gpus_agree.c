@@ -2,7 +2,7 @@
 #include "shim/mpi/run/gpus_agree.h"
 
 #include "planners/choose.h"
-#include "shim/decide/gate.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/device.h"
 #include "shim/mpi/run/staging.h"

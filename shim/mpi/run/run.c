@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "planners/slices.h"
-#include "shim/decide/choose.h"
-#include "shim/decide/count.h"
-#include "shim/decide/floats.h"
-#include "shim/decide/rail_count.h"
+#include "shim/decide/choose/choose.h"
+#include "shim/record/counts/count.h"
+#include "shim/decide/base/floats.h"
+#include "shim/record/counts/rail_count.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/call/library.h"
 #include "shim/mpi/api/inside.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "planners/flat.h"
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/comm/ipc_window.h"

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "shim/decide/floats.h"
+#include "shim/decide/base/floats.h"
 #include "shim/mpi/call/device.h"
 #include "transports/host_memory.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim/decide/choose.h"
+#include "shim/decide/choose/choose.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/api/numbering.h"
 #include "shim/mpi/call/library.h"

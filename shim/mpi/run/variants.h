@@ -20,7 +20,7 @@
 #include <mpi.h>
 
 #include "planners/variants.h"
-#include "shim/decide/reasons.h"
+#include "shim/decide/base/reasons.h"
 
 struct mpi_comm;
 struct mpi_call;

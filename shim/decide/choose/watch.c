@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/choose/watch.h"
+
+enum { MOST_LEVEL = 7 }; /* at level k the next 2^(k-1) calls pass */
+_Static_assert(1 << (MOST_LEVEL - 1) == WATCH_MOST_WAIT, "levels end at the longest wait");
+
+/* Parts of the time of direct messages. */
+static const double to_begin = .9, to_stay = .95;
+
+static void begin_to_wait(struct watch *w)
+{
+    uint32_t least = !w->active ? 0 : w->slower ? WATCH_REST : WATCH_PERIOD;
+
+    w->level += w->level < MOST_LEVEL;
+    uint32_t wait = 1u << (w->level - 1);
+    w->wait = wait > least ? wait : least;
+    w->active = w->left = w->vain = w->slower = w->fresh = 0;
+}
+
+static int mostly_vain(const struct watch *w)
+{
+    return w->vain > WATCH_PERIOD / 2;
+}
+
+enum watch_turn watch_turn(struct watch *w)
+{
+    if (w->active) {
+        w->left -= w->left > 0;
+        w->fresh = 0;
+        return WATCH_EXCHANGE;
+    }
+    if (!w->wait)
+        return WATCH_ASK;
+    w->wait--;
+    return WATCH_PASS;
+}
+
+int watch_wants_prediction(const struct watch *w)
+{
+    return !w->active || !w->left;
+}
+
+int watch_predicted(struct watch *w, double direct, double balanced)
+{
+    double share = w->active ? to_stay : to_begin;
+
+    if (!(balanced <= direct * share) || direct <= 0 || (w->active && mostly_vain(w))) {
+        begin_to_wait(w);
+        return 0;
+    }
+    if (w->active)
+        w->level = 0; /* it has lasted */
+    w->fresh = !w->active;
+    w->active = 1;
+    w->left = WATCH_PERIOD;
+    w->vain = w->slower = 0;
+    return 1;
+}
+
+static void was_native(struct watch *w, int slower)
+{
+    if (w->active) {
+        w->vain += w->vain < WATCH_PERIOD;
+        w->slower |= (unsigned)slower & 1;
+        if (!(w->fresh && slower) && (w->left || !mostly_vain(w)))
+            return;
+    }
+    begin_to_wait(w);
+}
+
+void watch_was_vain(struct watch *w)
+{
+    was_native(w, 0);
+}
+
+void watch_was_slower(struct watch *w)
+{
+    was_native(w, 1);
+}

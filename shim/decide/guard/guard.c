@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Turns and rounds. The first rounds follow each other; then the entry is settled. Later rounds are
+ * looks. A look calls contenders that are worth a trial again (worth.h), and always the contender
+ * in use, which may have become slower. If nothing changes there are at most
+ *     F + GUARD_SHARE ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
+ * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
+ * guard_learn.h draws the conclusions from a round.
+ */
+#include "shim/decide/guard/guard.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "planners/variants.h"
+#include "shim/decide/guard/guard_later.h"
+#include "shim/decide/guard/guard_learn.h"
+#include "shim/decide/guard/worth.h"
+
+enum state { NEW, ROUND, SETTLED, FOR_GOOD };
+
+enum { FIRST_LOOK = 4, MOST_APART = 256, LATER_APART = 3 * MOST_APART };
+
+static const double looking = .01;   /* most of the calls' time that agreements on looks take */
+static const double spared_from = 4; /* times longer: a first trial costs more than it may tell */
+static const double longest = 1e6;   /* seconds: no call takes longer, a clock has jumped */
+
+int guard_settled(struct guard_entry *e)
+{
+    if (e->state == FOR_GOOD)
+        return 1;
+    if (e->state != SETTLED || e->left == 0)
+        return 0;
+    e->left--;
+    return 1;
+}
+
+int guard_wants_candidates(const struct guard_entry *e)
+{
+    return e->state == NEW;
+}
+
+static uint32_t most_apart(const struct guard_entry *e)
+{
+    return e->later ? LATER_APART : MOST_APART;
+}
+
+/* Looks are made until the free ones are used up; after that they are some calls apart. Those whose
+   agreement takes long are so at any time, and may be further apart than the others. */
+static uint32_t least_apart(const struct guard_entry *e)
+{
+    uint32_t least = e->free_rounds ? 0 : e->calls / GUARD_SHARE, most = most_apart(e);
+    double by_cost = e->agreeing / looking;
+
+    least = least < most ? least : most;
+    return least < by_cost ? (uint32_t)by_cost : least;
+}
+
+/* Until something is worth a trial again, or it is time to see whether the contender in use has
+   become slower. */
+static void settle(struct guard_entry *e, const struct view *v)
+{
+    uint32_t most = e->interval ? 2 * e->interval : FIRST_LOOK, left = FIRST_LOOK;
+
+    if (most > most_apart(e))
+        most = most_apart(e);
+    for (int found = 0; !found && left < most; left *= 2)
+        for (int i = 0; i < e->n; i++)
+            found |= i != e->best && worth_trial(v, i, left) > 0;
+    left = left < most ? left : most;
+    if (left < least_apart(e))
+        left = least_apart(e);
+    e->interval = e->left = left;
+    e->state = SETTLED;
+}
+
+/* Turns of contender i in the rounds so far. */
+static int turns_of(const struct guard_entry *e, int i)
+{
+    int n = 0;
+
+    for (int k = 0; k < e->turns; k++)
+        n += e->turn[k] == i;
+    return n;
+}
+
+/* Is contender i to have a turn rather than contender k, each worth so much? */
+static int is_rather(const struct guard_entry *e, int i, double worth, int k, double most)
+{
+    int fewer = k < 0 ? 0 : turns_of(e, k) - turns_of(e, i);
+
+    return worth > 0 && (fewer ? fewer > 0 : worth > most);
+}
+
+/* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
+   that was not, since each tells about the rest. A turn of this round's forerunners is a try. If
+   there are none, the one that is near, which needs a block. Returns how many. */
+static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t turn[GUARD_ROUND])
+{
+    enum { TRIED, UNTRIED, NEAR, SORTS };
+    double most[SORTS] = {0};
+    int at[SORTS] = {-1, -1, -1}, n = 1;
+
+    turn[0] = e->best;
+    for (int i = 0; i < e->n; i++) {
+        int untried = !e->evidence.tries[i] && !turns_of(e, i);
+        int sort = untried ? UNTRIED : worth_is_near(v, i) ? NEAR : TRIED;
+        double worth = i == e->best ? 0 : worth_trial(v, i, 0);
+
+        if (is_rather(e, i, worth, at[sort], most[sort])) {
+            most[sort] = worth;
+            at[sort] = i;
+        }
+    }
+    for (int k = 0; k < SORTS; k++)
+        if (at[k] >= 0 && (k != NEAR || n == 1))
+            turn[n++] = (uint8_t)at[k];
+    return n;
+}
+
+/* Put together a round behind those that wait for the clock. Returns how many contenders besides
+   the one in use. */
+static int add_round(struct guard_entry *e, const struct view *v)
+{
+    int n = pick_turns(e, v, e->turn + e->turns);
+
+    e->turns += (uint8_t)n;
+    e->end[e->rounds++] = e->turns;
+    guard_later_begin(e);
+    e->state = ROUND;
+    return n - 1;
+}
+
+/* The same, where none waits. A block is GUARD_ROUNDS rounds of two contenders. */
+static int compose(struct guard_entry *e, const struct view *v)
+{
+    e->turns = e->rounds = e->at = e->led = e->elsewhere = 0;
+    memset(e->mine, 0, sizeof e->mine);
+    int others = add_round(e, v);
+    e->block = others == 1 && worth_is_near(v, e->turn[1]);
+    for (; e->block && e->rounds < GUARD_ROUNDS; e->end[e->rounds++] = e->turns += 2)
+        memcpy(e->turn + e->turns, e->turn, 2);
+    return others;
+}
+
+/* The turn that is next: those of a contender follow each other in a block. */
+static int next_turn(const struct guard_entry *e)
+{
+    return e->block ? e->at % GUARD_ROUNDS * 2 + e->at / GUARD_ROUNDS : e->at;
+}
+
+/* Does a call that is not measured come first? One by the contender in use loses nothing. With a
+   later clock one does before each turn. */
+static int is_led(const struct guard_entry *e)
+{
+    int first = e->block && e->at % GUARD_ROUNDS == 0, own = e->turn[next_turn(e)] == e->best;
+
+    return e->led < (first ? GUARD_LEAD : e->later || (own && !e->block));
+}
+
+static int is_predicted(const struct plan_candidate *c)
+{
+    return c->seconds > 0 && isfinite(c->seconds);
+}
+
+/* A row without a model comes first in its list: it is taken for as good as the best of those with
+   one. */
+static double least_predicted(const struct plan_candidate *c, int n)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < n; i++)
+        if (is_predicted(&c[i]) && c[i].seconds < least)
+            least = c[i].seconds;
+    return isfinite(least) ? least : 1;
+}
+
+void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
+                 const struct plan_candidate *c, int n)
+{
+    struct view v;
+
+    if (n > GUARD_REROUTES)
+        n = GUARD_REROUTES;
+    e->n = (uint8_t)(1 + n);
+    e->total = total;
+    double least = least_predicted(c, n);
+    for (int i = 0; i < n; i++) {
+        e->reroute[i] = c[i];
+        e->predicted[1 + i] = evidence_ln(is_predicted(&c[i]) ? c[i].seconds : least);
+    }
+    if (!n) {
+        e->state = FOR_GOOD;
+        return;
+    }
+    e->free_rounds = guard_free_rounds(e);
+    worth_view(g, e, &v);
+    for (int i = 1; i < e->n && v.near_by; i++)
+        if (belief_compare(&v.b, i, e->best).mean < 0)
+            e->best = (uint8_t)i;
+    if (v.spared && !e->best)
+        e->best = 1;
+    v.best = e->best;
+    compose(e, &v);
+}
+
+const struct plan_candidate *guard_way(const struct guard_entry *e, int i)
+{
+    return i > 0 && i < e->n ? &e->reroute[i - 1] : NULL;
+}
+
+void guard_recall(struct guard *g, struct guard_entry *e,
+                  const struct estimate known[GUARD_CONTENDERS])
+{
+    struct view v;
+
+    if (e->state != ROUND)
+        return;
+    memcpy(e->recalled, known, sizeof e->recalled);
+    worth_view(g, e, &v);
+    for (int i = 1; i < e->n; i++)
+        if (known[i].spread > 0 && v.b.mean[i] < v.b.mean[e->best])
+            e->best = (uint8_t)i;
+    v.best = e->best;
+    settle(e, &v);
+}
+
+/* Seconds since then, by the byte; 0: not known. */
+static double since(const struct guard *g, double began, double scale)
+{
+    double seconds = g->now ? g->now() - began : 0;
+
+    return seconds > 0 && seconds < longest ? seconds * scale : 0;
+}
+
+static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
+{
+    double began = g->now ? g->now() : 0;
+    struct view v;
+
+    e->calls += e->interval;
+    e->total = total;
+    worth_view(g, e, &v);
+    compose(e, &v);
+    e->agreement += since(g, began, 1 / (double)total);
+}
+
+int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
+{
+    *slot = GUARD_UNTIMED;
+    if (e->state == SETTLED)
+        begin_look(g, e, total);
+    if (e->at == e->turns) { /* a later clock has not been asked yet */
+        e->pause -= e->pause > 0;
+        e->calls++;
+        return e->best;
+    }
+    if (total != e->total && !e->loose && e->evidence.rounds >= GUARD_FEW) {
+        e->loose = ++e->elsewhere > GUARD_FEW;
+        e->calls++;
+        return e->best;
+    }
+    e->elsewhere = 0;
+    e->calls++;
+    int turn = next_turn(e);
+    if (is_led(e)) {
+        e->led++;
+        return e->turn[turn];
+    }
+    e->led = 0;
+    e->at++;
+    e->scale[turn] = 1 / (double)total;
+    *slot = turn;
+    return e->turn[turn];
+}
+
+void guard_note(struct guard_entry *e, int slot, double seconds)
+{
+    if (e->later && isinf(seconds))
+        e->mine[slot] = INFINITY;
+    if (seconds > 0 && seconds < longest)
+        e->mine[slot] = seconds * e->scale[slot];
+}
+
+int guard_due(const struct guard_entry *e)
+{
+    return e->state == ROUND && e->at == e->turns && !(e->later && e->pause);
+}
+
+/* This rank's values of the rounds. Returns how many, the same on all ranks. */
+static int values(const struct guard_entry *e, double value[GUARD_VALUES])
+{
+    int n = 0;
+
+    value[n++] = -e->agreement; /* the least counts: others wait for the last rank */
+    for (int k = 0; k < e->turns; k++)
+        value[n++] = e->mine[k];
+    return n;
+}
+
+/* Note the verdict, and its evidence. */
+static void note_verdict(struct guard_entry *e, const struct view *v)
+{
+    int rival = e->best;
+
+    for (int i = 1; i < e->n && e->best == GUARD_NATIVE; i++)
+        if (worth_is_known(v, i) && (!rival || v->b.mean[i] < v->b.mean[rival]))
+            rival = i;
+    for (int i = 1; i < e->n; i++)
+        e->found[i] =
+            worth_is_known(v, i) ? belief_compare(&v->b, i, GUARD_NATIVE) : (struct estimate){0};
+    e->before = e->verdict;
+    e->verdict = (struct guard_verdict){1, e->best, (uint8_t)rival,
+                                        belief_compare(&v->b, rival, GUARD_NATIVE)};
+}
+
+/* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
+static int tell(struct guard *g, struct guard_entry *e, const double *value)
+{
+    const double *took = value + 1;
+    int was = e->best, more, over, known = 1;
+    struct view v;
+
+    for (int k = 0; k < e->turns; k++)
+        known &= isfinite(took[k]) != 0;
+    if (!known && guard_later_wants_more(e)) {
+        worth_view(g, e, &v);
+        add_round(e, &v);
+        return 0;
+    }
+    if (!known) {
+        guard_later_wait(e);
+        return 0;
+    }
+    if (e->later)
+        guard_later_learn(e);
+    for (int round = 0; round < e->rounds; round++)
+        guard_learn_round(g, e, round, took, round ? 0 : -value[0]);
+    over = guard_later_is_over(e);
+    if (over)
+        e->free_rounds = 0;
+    worth_view(g, e, &v);
+    more = compose(e, &v);
+    if (over || (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2))
+        settle(e, &v);
+    else if (e->evidence.rounds < GUARD_KNOWN || (e->verdict.known && e->best == was))
+        return 0;
+    note_verdict(e, &v);
+    return 1;
+}
+
+int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context)
+{
+    double value[GUARD_VALUES], began = g->now ? g->now() : 0;
+
+    if (agree(context, value, values(e, value)) < 0) {
+        *e = (struct guard_entry){.state = FOR_GOOD, .later = e->later};
+        return 0;
+    }
+    int news = tell(g, e, value);
+    e->agreement = since(g, began, e->scale[0]);
+    return news;
+}
+
+/* The first reroute that can serve; GUARD_NATIVE: none can. */
+static uint8_t first_reroute(const struct guard_entry *e)
+{
+    for (uint8_t i = 1; i < e->n; i++)
+        if (!(e->out & 1u << i))
+            return i;
+    return GUARD_NATIVE;
+}
+
+void guard_renew(struct guard *g)
+{
+    for (int i = 0; i < GUARD_ENTRIES; i++) {
+        struct guard_entry *e = &g->entry[i];
+        int served = e->state != FOR_GOOD || e->n == 1; /* else no reroute can serve */
+
+        if (g->key[i] && e->best == GUARD_NATIVE && served)
+            *e = (struct guard_entry){.later = e->later};
+    }
+}
+
+/* Its samples are of other rails. A round under way may hold a call of it. */
+static void forget_library(struct guard_entry *e, int spared)
+{
+    evidence_forget_arm(&e->evidence, GUARD_NATIVE);
+    e->spared_at = e->calls;
+    e->best = spared && e->best == GUARD_NATIVE ? first_reroute(e) : e->best;
+    e->state = SETTLED;
+    e->left = e->interval = 0;
+}
+
+void guard_spare(struct guard *g, double times)
+{
+    uint32_t spared = times >= spared_from ? worth_spared(times) : 0;
+
+    if (spared == g->spared)
+        return;
+    g->spared = spared;
+    for (int i = 0; i < GUARD_ENTRIES; i++)
+        if (g->entry[i].state != NEW && g->entry[i].state != FOR_GOOD)
+            forget_library(&g->entry[i], spared != 0);
+}
+
+int guard_is_news(const struct guard_entry *e)
+{
+    return !e->before.known || e->before.contender != e->verdict.contender;
+}
+
+int guard_gains(const struct guard *g)
+{
+    for (int i = 0; i < GUARD_ENTRIES; i++) {
+        const struct guard_entry *e = &g->entry[i];
+
+        if (g->key[i] && e->state != FOR_GOOD && (e->state != SETTLED || e->best != GUARD_NATIVE))
+            return 1;
+    }
+    return 0;
+}
+
+void guard_cannot(struct guard_entry *e, int slot, unsigned why)
+{
+    e->out |= (uint8_t)(1u << e->turn[slot]);
+    e->mine[slot] = 0;
+    if (e->best == e->turn[slot])
+        e->best = GUARD_NATIVE;
+    if (e->out == (1u << e->n) - 2) { /* all but the library */
+        e->best = GUARD_NATIVE;
+        e->why = (uint8_t)why;
+        e->state = FOR_GOOD;
+    }
+}

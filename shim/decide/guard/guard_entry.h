@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The guard's state (guard.h): an entry for each collective and class of calls, and its verdict.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_GUARD_ENTRY_H
+#define COLLSHIM_SHIM_DECIDE_GUARD_ENTRY_H
+
+#include <stdint.h>
+
+#include "planners/choose.h"
+#include "shim/decide/guard/belief.h"
+
+enum { GUARD_NATIVE, GUARD_CONTENDERS = EVIDENCE_ARMS, GUARD_REROUTES = GUARD_CONTENDERS - 1 };
+enum {
+    GUARD_ENTRIES = 48, /* collectives by class */
+    GUARD_IDLE = 20000, /* calls of others after which an entry gives way to a new one */
+    GUARD_ROUND = 3,    /* turns of a round, at most */
+    GUARD_ROUNDS = 3,   /* of a block; that wait for a later clock together, at most */
+    GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
+    GUARD_FEW = 3,    /* calls or rounds that chance hardly explains */
+    GUARD_KNOWN = 12, /* calls or rounds after which a contender is known well */
+    GUARD_LEAD = GUARD_KNOWN - GUARD_ROUNDS, /* calls in a row before those that a block measures */
+    GUARD_HORIZON = 2000, /* calls that are expected, besides as many as were made */
+    GUARD_SHARE = 32, /* trials lose a call and this part of all; first looks are this part apart */
+    GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
+    GUARD_CLASSES = 64, /* powers of two of the size */
+    GUARD_KINDS = GUARD_CLASSES,
+    GUARD_UNTIMED = -1,
+    GUARD_VALUES = GUARD_TURNS + 1 /* that are agreed on at once */
+};
+
+_Static_assert((int)GUARD_REROUTES >= (int)PLAN_CANDIDATES, "all that planners hand over");
+
+/* Which contender is in use, and by what. */
+struct guard_verdict {
+    uint8_t known;           /* 0: there is none */
+    uint8_t contender;       /* in use */
+    uint8_t rival;           /* the same, or the closest if that is the library; 0: none */
+    struct estimate against; /* logarithm of the rival's time through the library's */
+};
+
+struct guard_entry {
+    struct plan_candidate reroute[GUARD_REROUTES]; /* of contenders 1 ... */
+    struct evidence evidence;
+    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs; spread 0: nothing */
+    struct estimate found[GUARD_CONTENDERS];    /* the same, when the verdict was made */
+    struct guard_verdict verdict;               /* the last one */
+    struct guard_verdict before;                /* the one before */
+    double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
+    double mine[GUARD_TURNS];                   /* this rank's seconds of a turn by the byte */
+    double scale[GUARD_TURNS];                  /* of a turn's seconds, to compare by the byte */
+    double spent;     /* time lost by trying, in calls of the one in use */
+    double agreement; /* the time of this rank's last agreement with its arithmetic, as mine */
+    double agreeing;  /* the time of an agreement, in calls */
+    uint64_t total;   /* bytes of the calls that take part */
+    uint32_t calls;   /* that took part, waited for a clock or were settled */
+    uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
+    uint32_t spared_at;              /* calls when the library was last spared, or no longer */
+    uint32_t changed;                /* calls when the machine was last found to have changed */
+    uint32_t left, interval;         /* settled: calls until the next look; between looks */
+    uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
+    uint32_t lag;           /* calls after which it answers, as far as is known */
+    uint8_t state;
+    uint8_t n;                 /* contenders, with the library */
+    uint8_t best;              /* the contender in use */
+    uint8_t turn[GUARD_TURNS]; /* contenders of these rounds, in order */
+    uint8_t turns, at;         /* how many; picked so far */
+    uint8_t end[GUARD_ROUNDS]; /* of each round: the turns up to there */
+    uint8_t rounds;            /* how many; more than one with a later clock or in a block */
+    uint8_t free_rounds;       /* that may follow each other */
+    uint8_t block;             /* these rounds are one: turns of a contender follow each other */
+    uint8_t led;               /* calls before this turn that are not measured, so far */
+    uint8_t elsewhere, loose;  /* calls of other sums since one took part; all may */
+    uint8_t out;               /* contenders that cannot serve, a bit each */
+    uint8_t alarms;            /* looks in a row that found the one in use slower */
+    uint16_t alarmed;          /* rounds of the evidence before them */
+    uint8_t discarded;         /* contenders whose only call was held up, a bit each */
+    uint8_t why;               /* why the library serves for good, the caller's; 0: it does not */
+    uint8_t later;             /* as struct guard's */
+};
+
+/* All of a communicator's entries. Owned by the communicator's state. */
+struct guard {
+    uint32_t key[GUARD_ENTRIES]; /* 0: free */
+    uint32_t used[GUARD_ENTRIES];
+    uint32_t calls;
+    uint8_t later;       /* the clock answers later */
+    uint32_t spared;     /* calls without a trial of the library (guard_spare); 0: none */
+    double (*now)(void); /* seconds, to find what an agreement takes; NULL: the usual */
+    struct guard_entry entry[GUARD_ENTRIES];
+};
+
+#endif

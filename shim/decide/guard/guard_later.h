@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When a clock that answers later is asked. The ranks agree GUARD_PAUSE calls after the last turn.
+ *
+ * If a rank has no answer then and there was none before, another round follows at once, up to
+ * GUARD_ROUNDS of them. So hosts that run far ahead wait once for the answers to all of them. Then
+ * the ranks ask every GUARD_LATER_ASK calls, or after a sixteenth of what was waited. Later rounds
+ * wait as long as the last answer took.
+ *
+ * The first verdict comes within GUARD_LATER_CALLS calls, and those that hosts are ahead: the entry
+ * is settled if another round would not be over by then.
+ *
+ * Rejected: one round at a time, which waits anew for each; and asking after twice as many calls,
+ * which waits up to twice as long as need be.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_GUARD_LATER_H
+#define COLLSHIM_SHIM_DECIDE_GUARD_LATER_H
+
+#include "shim/decide/guard/guard_entry.h"
+
+enum { GUARD_LATER_CALLS = 64, GUARD_LATER_ASK = 32 };
+
+/* Rounds have been put together: ask for the first time. */
+void guard_later_begin(struct guard_entry *e);
+
+/* There is no answer. Is a round to be added? */
+int guard_later_wants_more(const struct guard_entry *e);
+
+/* No answer: ask later. */
+void guard_later_wait(struct guard_entry *e);
+
+/* There was one. */
+void guard_later_learn(struct guard_entry *e);
+
+/* Without a verdict: would another round be too late? */
+int guard_later_is_over(const struct guard_entry *e);
+
+#endif

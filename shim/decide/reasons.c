@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/decide/reasons.h"
-
-const char *const reason_texts[REASON_COUNT] = {
-#define REASON(id, text, meaning) text,
-#include "shim/decide/reasons.def"
-#undef REASON
-};
