@@ -274,37 +274,37 @@ static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why
 
 /*
  * Candidates for a call that can neither measure nor ask: what is forced, what the guard judged
- * best in blocking calls like it, else the tuning profile's row.
+ * best in blocking calls like it, else the tuning profile's row. REASON_NONE, or why there are
+ * none.
  */
-static void find_judged(struct mpi_comm *c, const struct mpi_call *call, struct mpi_candidates *to)
+static enum reason find_judged(struct mpi_comm *c, const struct mpi_call *call,
+                               struct plan_candidate list[GUARD_REROUTES], int *n)
 {
     const struct tuning_row *row = choose_row(&call->request, call->total);
     const struct guard_entry *e = NULL;
 
-    *to = (struct mpi_candidates){0};
-    if (choose_is_guarded(call->collective) && !(row && !row->algorithm))
-        e = guard_known(&c->guard, call->collective, kind_of(c, call), call->total);
     if (row && !row->algorithm)
-        to->why = REASON_PROFILE;
-    else if (e && e->best == GUARD_NATIVE)
-        to->why = e->why ? (enum reason)e->why : REASON_SLOWER;
-    else if (e)
-        to->list[to->n++] = e->reroute[e->best - 1];
+        return REASON_PROFILE;
+    if (choose_is_guarded(call->collective))
+        e = guard_known(&c->guard, call->collective, kind_of(c, call), call->total);
+    if (e && e->best == GUARD_NATIVE)
+        return e->why ? (enum reason)e->why : REASON_SLOWER;
+    if (e)
+        list[(*n)++] = e->reroute[e->best - 1];
     else if (row || !choose_is_guarded(call->collective))
-        to->n = find_candidates(call, row, to->list);
+        *n = find_candidates(call, row, list);
     else
-        to->why = REASON_UNJUDGED;
-    if (!to->why && !to->n)
-        to->why = choose_why_nothing(&call->request);
+        return REASON_UNJUDGED;
+    return *n ? REASON_NONE : choose_why_nothing(&call->request);
 }
 
 /* A call that runs later: a nonblocking or a persistent one. */
 static struct mpi_outcome start(struct mpi_comm *c, struct mpi_call *call)
 {
-    struct mpi_candidates found = {.why = REASON_EMPTY};
+    struct mpi_candidates found;
 
-    if (call->total)
-        find_judged(c, call, &found);
+    found.n = 0;
+    found.why = call->total ? find_judged(c, call, found.list, &found.n) : REASON_EMPTY;
     return call->persistent ? persistent_run(c, call, &found) : nonblocking_run(c, call, &found);
 }
 
