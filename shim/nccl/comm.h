@@ -44,7 +44,7 @@ struct nccl_turn {
     int in_a_graph; /* so it may be used at any time */
 };
 
-/* What the program has registered with it (registered.h). */
+/* The buffers that the program has registered with it (registered.h). */
 struct registrations {
     struct registered_buffer *first; /* owned */
     int held;                        /* new ones are kept back */
@@ -150,8 +150,8 @@ void nccl_comm_release(struct nccl_comm *c);
  * block, and may be called while others use it. */
 void nccl_comm_remove(ncclComm_t handle, int at_once);
 
-/* What other units keep of a communicator (comm_end.c): its helpers end; and all of it, when it has
-   no user any more. */
+/* Other units keep parts of a communicator (comm_end.c). Its helpers end; all parts are freed, once
+   it has no user any more. */
 void nccl_comm_end_helpers(struct nccl_comm *c, int at_once);
 void nccl_comm_free(struct nccl_comm *c);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What collectives take, as parameters (P_) and as arguments (A_): the side that is sent, the one
- * that is received, the vector that is reduced. _V: with vectors of counts and displacements. _W:
+ * Collectives' parameters (P_) and arguments (A_) by groups: the side that is sent, the one that is
+ * received, the vector that is reduced. _V: with vectors of counts and displacements. _W:
  * with vectors of types too. COUNT and DISPL: int, or MPI_Count and MPI_Aint.
  */
 #ifndef COLLSHIM_SHIM_PRELOAD_SIGNATURES_H

@@ -217,7 +217,7 @@ from_fortran() {
 blocking_calls_started() {
     local form turn=$tmp/started-$library.so
 
-    $compiler -std=gnu11 -O1 -DLARGE -shared -fPIC -o "$turn" "$root/test/suites/started.c" -ldl
+    $compiler -std=gnu11 -O1 -DLARGE -I"$root" -shared -fPIC -o "$turn" "$root/test/suites/started.c" -ldl
     for form in nonblocking persistent; do
         right "blocking calls of a program, made $form ones behind its back" 3 LD_PRELOAD="$turn:$preload" STARTED=$form \
             -- "$programs/rooted" SEED 60

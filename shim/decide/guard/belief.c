@@ -6,7 +6,6 @@ enum { N = EVIDENCE_ARMS };
 /* Standard deviations of logarithms. */
 static const double any_time = 10;   /* of all contenders together */
 static const double next_class = .2; /* of reroutes together, from one class to the next */
-static const double finest = .004;   /* no estimate is better */
 
 static const double model_all = .7;  /* of all reroutes, against the library */
 static const double model_each = .4; /* of each, against the model's prediction */
@@ -122,6 +121,7 @@ struct estimate belief_compare(const struct belief *b, int i, int k)
 {
     double v = b->cov[i][i] + b->cov[k][k] - 2 * b->cov[i][k];
 
-    return (struct estimate){b->mean[i] - b->mean[k],
-                             i == k ? 0 : evidence_root(v > square(finest) ? v : square(finest))};
+    return (struct estimate){
+        b->mean[i] - b->mean[k],
+        i == k ? 0 : evidence_root(v > square(belief_finest) ? v : square(belief_finest))};
 }

@@ -25,6 +25,9 @@
    machine from one round to the next. */
 static const double belief_drift = .1;
 
+/* No estimate is better. */
+static const double belief_finest = .004;
+
 struct belief {
     double mean[EVIDENCE_ARMS], cov[EVIDENCE_ARMS][EVIDENCE_ARMS];
     int n; /* contenders; 0 is the library's choice */

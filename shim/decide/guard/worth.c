@@ -7,8 +7,7 @@ enum { MOST_REPEATS = 8 };
 enum { NEAR_CLASSES = 3 }; /* powers of two to the farthest class that tells something */
 enum { COARSE = 2 };       /* samples, before which blocks are not worth it */
 
-/* A gain that is not worth a change; that no estimate expects; that makes up for more of the host's
-   time. In calls. */
+/* A gain that is not worth a change, and that makes up for more of the host's time. In calls. */
 static const double indifferent = .02;
 static const double aging = 2e-6;    /* variance, by call since the last measurement */
 static const double surely = .2;     /* chance above which a call is taken as held up */
@@ -311,6 +310,6 @@ double worth_trial(const struct view *v, int i, uint32_t later)
             gain = both;
     }
     if (!e->evidence.tries[i]) /* or the estimates are all wrong: worth a call in the long run */
-        gain += indifferent * calls;
+        gain += belief_finest * calls;
     return gain;
 }

@@ -26,9 +26,9 @@
 
 #include "planners/registry.h"
 
-/* Meeting and the first rerouted call, which makes connections, take a millisecond longer and as
-   long as so many small Allreduces on the communicator (real, one host; emulated, 4 hosts). */
-enum { OUTLAY_MEETING_US = 1000, OUTLAY_MEETING = 256 };
+/* Meeting takes a millisecond, and as long as so many small Allreduces on the communicator
+   (real, one host; emulated, 4 hosts). */
+enum { OUTLAY_MEETING_US = 1000, OUTLAY_MEETING = 16 };
 
 /* At MPI_Init, and before the library's MPI_Finalize. Returns an MPI code. */
 int outlay_open(void);

@@ -199,7 +199,7 @@ static void allreduce_fill(struct mpi_comm *c, const struct allreduce_arguments 
     call->held_block = takes_output ? 0 : NO_BLOCK;
 }
 
-/* Of the vector, or of all blocks together; equal on all ranks. -1: the library judges. */
+/* The vector's elements, or those of all blocks; equal on all ranks. -1: the library judges. */
 static MPI_Count elements_of(const struct allreduce_arguments *a)
 {
     MPI_Count elements;
