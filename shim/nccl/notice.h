@@ -24,19 +24,12 @@
 
 enum { NOTICE_BYTES = 80, NOTICE_MOST = 4096, NOTICE_PATIENCE_S = 5 };
 
-/* That patience, for tests of the keeper. */
-extern int notice_patience_ms;
-
 /* The address of a board. */
 struct notice_board {
     struct sockaddr_storage address;
     socklen_t length;
     uint64_t token; /* random, in the id: a client without it is ignored */
 };
-
-/* Keep a board for a new id, and write where into it. Without one (no address in the id, no socket)
- * the id stays as it is, and no rank finds a board. Any thread. */
-void notice_keep(ncclUniqueId *id);
 
 /* The board that an id names. Returns 0, or -ENOENT if there is none. */
 int notice_find(const ncclUniqueId *id, struct notice_board *board);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This process's notice board: where it is, and the unique ids that say so. */
 #define _GNU_SOURCE
-#include "shim/nccl/notice.h"
+#include "shim/nccl/notice_board.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/nccl/notice.h"
 #include "shim/nccl/notice_keeper.h"
 #include "shim/nccl/notice_wire.h"
 

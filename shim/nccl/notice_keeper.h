@@ -12,4 +12,7 @@ int notice_keeper_start(int fd);
 /* Is it the number of an id that this process made? Any thread. */
 int notice_is_token(uint64_t token);
 
+/* NOTICE_PATIENCE_S, for tests of the keeper. */
+extern int notice_patience_ms;
+
 #endif

@@ -184,7 +184,7 @@ static void ppg_begin(struct nccl_comm *c, struct ppg *p, const char *why)
         helpers_dismiss(); /* some may wait for others that never come */
         return;
     }
-    report_helpers(p->helpers + 1, p->mps);
+    nccl_process_note_helpers(p->helpers + 1, p->mps);
     if (c->rank == 0)
         say(CFG_LEVEL_INFO,
             "NCCL: %d processes per rank on %d ranks, %s; joined in %.3f s; cores of rank 0: %d",

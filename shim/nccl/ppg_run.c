@@ -100,7 +100,7 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
         well = hand_over(c, p, plan) == 0;
     p->usable = nccl_comm_all(c, well);
     if (!p->usable) {
-        report_helpers(1, p->mps);
+        nccl_process_note_helpers(1, p->mps);
         nccl_guard_forget(c); /* their samples are not there any more */
     }
     if (!p->usable && !well)

@@ -19,3 +19,14 @@ void nccl_process_open(void)
     }
     helpers_init(MAILBOX_FOR_NCCL);
 }
+
+void nccl_process_note_message(int sent)
+{
+    __atomic_fetch_add(sent ? &nccl_process.sends : &nccl_process.recvs, 1, __ATOMIC_RELAXED);
+}
+
+void nccl_process_note_helpers(int processes, int mps)
+{
+    nccl_process.processes = processes;
+    nccl_process.mps = mps;
+}

@@ -24,6 +24,10 @@ struct nccl_process {
     int ncopies;
     struct nccl_copy copy[COPIES];
     const int *serves_mpi; /* of the preload: is MPI rerouted in this process too? */
+    /* For the report: messages that pass through; processes per rank of the last communicator that
+     * has several (0: none did), and whether those have a service. */
+    uint64_t sends, recvs;
+    int processes, mps;
 };
 
 extern struct nccl_process nccl_process;
@@ -31,10 +35,9 @@ extern struct nccl_process nccl_process;
 /* Read the settings, once. */
 void nccl_process_open(void);
 
-/* For the report (report.c). A communicator of this process's has so many processes per rank; mps:
- * with a service. */
-void report_helpers(int processes, int mps);
+/* A communicator of this process's has so many processes per rank; mps: with a service. */
+void nccl_process_note_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */
-void report_message(int sent);
+void nccl_process_note_message(int sent);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "shim/nccl/comm.h"
 #include "shim/nccl/thread.h"
-#include "shim/nccl/wrappers.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -57,6 +56,11 @@ void redop_drop(struct nccl_comm *c, struct redop *r)
         REAL(c->copy, RedOpDestroy, op, c->handle);
 }
 
+int redop_end(struct nccl_comm *c, struct redop *r)
+{
+    return leave(c, r, 1);
+}
+
 void redop_forget_all(struct nccl_comm *c)
 {
     for (struct redop *r = c->redops, *next; r; r = next) {
@@ -65,8 +69,8 @@ void redop_forget_all(struct nccl_comm *c)
     }
 }
 
-static int redop_note(struct nccl_comm *c, ncclRedOp_t op, const void *scalar, ncclDataType_t type,
-                      ncclScalarResidence_t residence)
+int redop_note(struct nccl_comm *c, ncclRedOp_t op, const void *scalar, ncclDataType_t type,
+               ncclScalarResidence_t residence)
 {
     struct redop *r = malloc(sizeof *r);
 
@@ -82,32 +86,4 @@ static int redop_note(struct nccl_comm *c, ncclRedOp_t op, const void *scalar, n
     c->redops = r;
     pthread_mutex_unlock(&lock);
     return 0;
-}
-
-/* An operation that is unknown on one rank would be native there alone. */
-ncclResult_t nccl_wrap_RedOpCreatePreMulSum(struct nccl_copy *copy, ncclRedOp_t *op, void *scalar,
-                                            ncclDataType_t type, ncclScalarResidence_t residence,
-                                            ncclComm_t comm)
-{
-    ncclResult_t result = REAL(copy, RedOpCreatePreMulSum, op, scalar, type, residence, comm);
-    struct nccl_comm *c = result || this_thread.inside ? NULL : nccl_comm_find(comm);
-
-    if (c && nccl_call_type_bytes(type) && redop_note(c, *op, scalar, type, residence) < 0) {
-        REAL(copy, RedOpDestroy, *op, comm);
-        result = ncclSystemError;
-    }
-    if (c)
-        nccl_comm_release(c);
-    return result;
-}
-
-ncclResult_t nccl_wrap_RedOpDestroy(struct nccl_copy *copy, ncclRedOp_t op, ncclComm_t comm)
-{
-    struct nccl_comm *c = this_thread.inside ? NULL : nccl_comm_find(comm);
-    struct redop *r = c ? redop_find(c, op) : NULL;
-    int kept = r && !leave(c, r, 1);
-
-    if (c)
-        nccl_comm_release(c);
-    return kept ? ncclSuccess : REAL(copy, RedOpDestroy, op, comm);
 }

@@ -18,6 +18,13 @@ struct nccl_comm;
 /* The communicator's operation of that handle, or NULL. Valid until the program ends it. */
 struct redop *redop_find(struct nccl_comm *c, ncclRedOp_t op);
 
+/* The program has made one. Returns 0, or -1 without memory. */
+int redop_note(struct nccl_comm *c, ncclRedOp_t op, const void *scalar, ncclDataType_t type,
+               ncclScalarResidence_t residence);
+
+/* The program ends it. Returns whether NCCL is to end it now: no call uses it. */
+int redop_end(struct nccl_comm *c, struct redop *r);
+
 /* One more user; one less, the last of whom ends it. NULL is fine. */
 void redop_keep(struct redop *r);
 void redop_drop(struct nccl_comm *c, struct redop *r);

@@ -19,22 +19,6 @@
 #include "shim/nccl/stored.h"
 #include "shim/nccl/verify.h"
 
-static struct {
-    uint64_t sends, recvs;
-    int processes, mps; /* per rank, of the last communicator that has several; 0: none */
-} seen;
-
-void report_message(int sent)
-{
-    __atomic_fetch_add(sent ? &seen.sends : &seen.recvs, 1, __ATOMIC_RELAXED);
-}
-
-void report_helpers(int processes, int mps)
-{
-    seen.processes = processes;
-    seen.mps = mps;
-}
-
 /* This process's own row. */
 static void print_rails(struct json *j)
 {
@@ -54,11 +38,11 @@ static void print_report(FILE *f)
     struct json j = report_begin(f, who.library, who.nranks, whose);
 
     json_open(&j, "nccl", '{');
-    json_int(&j, "sends", (long long)seen.sends);
-    json_int(&j, "recvs", (long long)seen.recvs);
-    json_int(&j, "processes_per_rank", seen.processes ? seen.processes : 1);
-    if (seen.processes)
-        json_bool(&j, "mps", seen.mps);
+    json_int(&j, "sends", (long long)nccl_process.sends);
+    json_int(&j, "recvs", (long long)nccl_process.recvs);
+    json_int(&j, "processes_per_rank", nccl_process.processes ? nccl_process.processes : 1);
+    if (nccl_process.processes)
+        json_bool(&j, "mps", nccl_process.mps);
     else
         json_null(&j, "mps");
     report_collectives(&j, 0); /* calls on streams have no times here */

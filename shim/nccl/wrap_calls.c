@@ -39,7 +39,7 @@ static ncclResult_t run_message(const struct nccl_call *call)
 
     if (this_thread.inside)
         return call->native(call);
-    report_message(call->kind == CALL_SEND);
+    nccl_process_note_message(call->kind == CALL_SEND);
     if (g->depth)
         return nccl_group_add(g, call);
     if ((c = nccl_comm_find(call->comm))) {

@@ -11,6 +11,7 @@
 #include "shim/nccl/comm.h"
 #include "shim/decide/reporter.h"
 #include "shim/nccl/group.h"
+#include "shim/nccl/notice_board.h"
 #include "shim/nccl/ppg_watch.h"
 #include "shim/nccl/registered.h"
 #include "shim/nccl/host_memory.h"
@@ -30,8 +31,6 @@ struct pending {
     int by, channels;
     enum reason why;
 };
-
-__thread struct thread this_thread;
 
 static void pending_add(const struct pending *p)
 {

@@ -24,6 +24,8 @@
 #include <unistd.h>
 
 #include "shim/nccl/notice.h"
+#include "shim/nccl/notice_board.h"
+#include "shim/nccl/notice_keeper.h"
 #include "shim/nccl/notice_wire.h"
 
 enum { RANKS = 4, AGREEMENTS = 25, BYTES = 80, LARGE_RANKS = 64 };
