@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator's ranks agree, on its notice board. */
+#include "shim/nccl/agree.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "shim/nccl/comm.h"
 
 int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, size_t bytes,
                        void **all)

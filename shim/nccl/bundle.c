@@ -15,6 +15,8 @@
 #include "shim/nccl/registered.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
+#include "shim/nccl/agree.h"
+#include "shim/nccl/plans.h"
 
 static ncclResult_t run_native(const struct nccl_comm *c, const struct nccl_call *call,
                                enum reason why)
@@ -353,22 +355,4 @@ ncclResult_t nccl_bundle_settled(struct nccl_bundle *b)
     const struct guard_entry *e = guard_known(&b->c->guard, b->collective, kind_of(b), b->total);
 
     return e ? run_way(b, e->best, REASON_SLOWER) : nccl_bundle_native(b, REASON_CAPTURE);
-}
-
-void nccl_guard_forget(struct nccl_comm *c)
-{
-    for (int i = 0; i < GUARD_ENTRIES * GUARD_TURNS; i++) {
-        struct nccl_events *t = &c->events[i / GUARD_TURNS];
-        CUevent begin = t->begin[i % GUARD_TURNS], end = t->end[i % GUARD_TURNS];
-
-        if (begin)
-            c->cu->EventDestroy(begin);
-        if (end)
-            c->cu->EventDestroy(end);
-    }
-    if (c->sets.asking)
-        c->cu->EventDestroy(c->sets.asking);
-    c->sets.asking = NULL;
-    memset(c->events, 0, sizeof c->events);
-    guard_open(&c->guard, 1, count_now);
 }

@@ -4,8 +4,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "config/hash.h"
 #include "shim/decide/count.h"
 #include "shim/decide/reporter.h"
 
@@ -52,12 +53,27 @@ struct nccl_comm *nccl_comm_find(ncclComm_t handle)
     return c;
 }
 
+static void comm_free(struct nccl_comm *c)
+{
+    if (c->notes >= 0)
+        close(c->notes);
+    for (int i = 0; i < nccl_comm_parts_n; i++)
+        if (nccl_comm_parts[i].drop)
+            nccl_comm_parts[i].drop(c);
+    nccl_comm_forget_measured(c);
+    topo_free(c->topo);
+    store_rows_free(&c->found);
+    free(c->connected);
+    free(c->sent);
+    free(c);
+}
+
 /* Without the lock: the table has a use of its own, so no thread can find an entry that has none
    left. */
 void nccl_comm_release(struct nccl_comm *c)
 {
     if (!__atomic_sub_fetch(&c->users, 1, __ATOMIC_ACQ_REL))
-        nccl_comm_free(c);
+        comm_free(c);
 }
 
 void nccl_comm_remove(ncclComm_t handle, int at_once)
@@ -74,7 +90,9 @@ void nccl_comm_remove(ncclComm_t handle, int at_once)
         return;
     __atomic_store_n(&e->comm->stopped, 1,
                      __ATOMIC_SEQ_CST); /* or its helpers end it: open_helpers */
-    nccl_comm_end_helpers(e->comm, at_once);
+    for (int i = 0; i < nccl_comm_parts_n; i++)
+        if (nccl_comm_parts[i].end)
+            nccl_comm_parts[i].end(e->comm, at_once);
     nccl_comm_release(e->comm);
     free(e);
 }
@@ -92,8 +110,7 @@ uint64_t nccl_comm_next_child(ncclComm_t parent)
     return n;
 }
 
-/* NULL without memory: the other ranks then hear that this one is missing. */
-static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, uint64_t key)
+struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint64_t key)
 {
     struct nccl_comm *c = calloc(1, sizeof *c);
     struct entry *e = calloc(1, sizeof *e);
@@ -128,42 +145,20 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     return c;
 }
 
-void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id,
-                         int channels)
+void nccl_comm_forget_measured(struct nccl_comm *c)
 {
-    struct nccl_comm *c = comm_make(copy, handle, hash_bytes(HASH_SEED, id, sizeof *id));
+    for (int i = 0; i < GUARD_ENTRIES * GUARD_TURNS; i++) {
+        struct nccl_events *t = &c->events[i / GUARD_TURNS];
+        CUevent begin = t->begin[i % GUARD_TURNS], end = t->end[i % GUARD_TURNS];
 
-    if (!c)
-        return;
-    c->channels = channels;
-    if (notice_find(id, &c->board) < 0)
-        c->verdict = REASON_NOT_EVERYWHERE;
-    else
-        nccl_comm_post_note(c);
-}
-
-void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
-                         int by, int channels)
-{
-    struct nccl_comm *from = nccl_comm_find(parent);
-    uint64_t key = from ? nccl_comm_mix(nccl_comm_mix(from->key, nth), (uint64_t)(int64_t)by) : 0;
-    struct nccl_comm *c = comm_make(copy, handle, key);
-
-    if (c && from && from->board.length) {
-        c->board = from->board;
-        c->channels = channels ? channels : from->channels;
-        nccl_comm_post_note(c);
-    } else if (c) {
-        c->verdict = from && from->verdict ? from->verdict : REASON_UNKNOWN;
+        if (begin)
+            c->cu->EventDestroy(begin);
+        if (end)
+            c->cu->EventDestroy(end);
     }
-    if (from)
-        nccl_comm_release(from);
-}
-
-void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason why)
-{
-    struct nccl_comm *c = comm_make(copy, handle, 0);
-
-    if (c)
-        c->verdict = why;
+    if (c->sets.asking)
+        c->cu->EventDestroy(c->sets.asking);
+    c->sets.asking = NULL;
+    memset(c->events, 0, sizeof c->events);
+    guard_open(&c->guard, 1, count_now);
 }

@@ -18,6 +18,7 @@
 #include "shim/nccl/notice.h"
 #include "planners/rounds/pick.h"
 #include "shim/nccl/process.h"
+#include "shim/nccl/use_order.h"
 
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {
@@ -35,13 +36,6 @@ struct nccl_events {
     CUevent begin[GUARD_TURNS], end[GUARD_TURNS]; /* owned; NULL: not made */
     unsigned char recorded[GUARD_TURNS];          /* both, around the last such call */
     struct site_row *row[GUARD_TURNS];            /* where its time goes too; NULL: nowhere */
-};
-
-/* The order of a memory's uses, on any streams (schedule.h). */
-struct nccl_turn {
-    CUevent last;   /* after the last use; owned; NULL: not made */
-    int has_run;    /* last is recorded */
-    int in_a_graph; /* so it may be used at any time */
 };
 
 /* What the program has registered with it (registered.h). */
@@ -103,7 +97,7 @@ struct nccl_comm {
     uint32_t drops; /* how often it was given back: schedules of before must be made ready again */
     unsigned char *connected; /* [nranks] owned: to whom there were messages of ours, and how */
     int all_connected;
-    struct nccl_turn scratch_turn;
+    struct use_order scratch_order;
     struct nccl_comm_kept { /* earlier scratch, which is in a graph */
         struct nccl_comm_kept *next;
         char *at;
@@ -122,19 +116,11 @@ struct nccl_comm {
 };
 
 /*
- * A communicator has been made and is ready. It comes from an id (board found in it), or is a child
- * of one (parent, not NULL; may be unknown), made by the same call on all its ranks. `by` tells the
- * children of one split apart. channels: nChannelsPerNetPeer of the configuration; 0: not set.
- * Posts this rank's note; waits for no rank.
+ * An entry for a communicator that is ready, with that key of its board, in place of one that ended
+ * unseen at the same address. NULL without memory: the other ranks then hear that this one is
+ * missing.
  */
-void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id,
-                         int channels);
-void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
-                         int by, int channels);
-void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason why);
-
-/* Tell the other ranks what is to be known of this one, or set the verdict (notes.c). */
-void nccl_comm_post_note(struct nccl_comm *c);
+struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint64_t key);
 
 /* Two numbers as one, for keys of the board. */
 uint64_t nccl_comm_mix(uint64_t a, uint64_t b);
@@ -150,75 +136,17 @@ void nccl_comm_release(struct nccl_comm *c);
  * block, and may be called while others use it. */
 void nccl_comm_remove(ncclComm_t handle, int at_once);
 
-/* What other units keep of a communicator (comm_end.c): its helpers end; and all of it, when it has
-   no user any more. */
-void nccl_comm_end_helpers(struct nccl_comm *c, int at_once);
-void nccl_comm_free(struct nccl_comm *c);
-
-/* From now on all ranks run its calls natively, from the same call on. */
-void nccl_comm_keep_native(struct nccl_comm *c, enum reason why);
-
-/*
- * The entry of a communicator, after its ranks have found each other. The first time it waits for
- * their notes, uniformly and for a few seconds at most, and then until all ranks' hosts are here.
- * If one is late, some later calls do so again. Call 2, 4, 8, ... since then also learns whether a
- * rank has registered a buffer. Returns REASON_NONE, or the reason for a native call.
- */
-enum reason nccl_comm_verdict(struct nccl_comm *c);
-/* The same as far as this rank knows: it asks no rank, and the others need not be there. */
-enum reason nccl_comm_judged(struct nccl_comm *c);
-
-/*
- * Give all ranks each other's notes about something new, bytes <= NOTICE_MOST on all of them.
- * Returns 0 and *all ([nranks * bytes], freed by the caller), or -1: then no rank got them. Bounded
- * as notice_read().
- */
-int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, size_t bytes,
-                       void **all);
-
-/* Agree: do all ranks say yes? Collective over the communicator; bounded as notice_read(). */
-int nccl_comm_all(struct nccl_comm *c, int yes);
-/* And do all mean the same? */
-int nccl_comm_all_same(struct nccl_comm *c, int yes, uint64_t what);
-/* Replace the value by the largest of any rank. Returns 0, or -1 on all ranks. */
-int nccl_comm_largest(struct nccl_comm *c, double *value, int n);
-
-/* Rank 0's bytes, to all. Returns as nccl_comm_largest(). */
-int nccl_comm_tell(struct nccl_comm *c, void *data, size_t bytes);
-/* Messages that a rank may have in a group, so that NCCL carries all of them in one kernel. */
-uint32_t nccl_comm_most_messages(const struct nccl_comm *c);
-/* A key of the notice board that no agreement uses. */
-uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose);
-
-/*
- * The rounds for a request, made ready on all ranks on first use, with that many bytes of scratch
- * behind the rounds' own. request->topo and rank are filled in. NULL: there are none, on all ranks
- * alike. Valid until the next call. Ready means memory, kernels, and NCCL's connections, which are
- * made on that stream. After that a call fails only as the library's own could.
- */
-const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
-                                      const struct plan_algorithm *a, uint64_t beside,
-                                      CUstream stream);
-/* No reroute pays: scratch goes to others until one is tried again. On all ranks at the same call.
- */
-void nccl_comm_drop_scratch(struct nccl_comm *c);
-/* Did such a request come before? If not it is noted, and will have. The same on all ranks. */
-int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
-                          const struct plan_algorithm *a, uint64_t beside);
-/* Are there such rounds? Changes nothing, asks no rank; the same on all ranks. */
-int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
-                         const struct plan_algorithm *a, uint64_t beside);
-/* Are kernels that combine loaded on this rank? Loads them. */
-int nccl_comm_has_kernels(struct nccl_comm *c);
 /* Forget what the guard has measured. */
-void nccl_guard_forget(struct nccl_comm *c);
-void nccl_plan_clear(struct nccl_plan *p);
+void nccl_comm_forget_measured(struct nccl_comm *c);
 
-/* For the report (rails.c): the bytes that rounds of this rank move to and from other nodes, none
-   where no topology says which rail it has. */
-struct load_link nccl_rail_crossing(const struct nccl_comm *c, const struct rounds *r);
-
-/* Rounds of nccl_comm_rounds were enqueued. Cheap. */
-void nccl_rail_count(const struct nccl_comm *c, const struct rounds *r);
+/*
+ * What units above keep of a communicator: a row of comm_parts.c.
+ */
+struct nccl_comm_part {
+    void (*end)(struct nccl_comm *c, int at_once); /* it ends; waits for nothing */
+    void (*drop)(struct nccl_comm *c);             /* it has no user any more */
+};
+extern const struct nccl_comm_part nccl_comm_parts[]; /* in the order in which they are dropped */
+extern const int nccl_comm_parts_n;
 
 #endif

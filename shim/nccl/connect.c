@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * NCCL connects two ranks at the first message between them, at its group's end, on the host: it
- * waits for the other rank's host and takes memory. In the middle of a schedule that would fail on
- * one rank, and the others would wait. So all connections of a schedule are made before it counts
- * as ready, by a message of some bytes each.
- */
+#include "shim/nccl/connect.h"
+
 #include <string.h>
 
-#include "shim/nccl/schedule.h"
+#include "shim/nccl/notes.h"
+#include "shim/nccl/use_order.h"
 
 enum { SENDS = 1, RECEIVES = 2, MESSAGE_BYTES = 4 };
-_Static_assert(COMM_RANKS_MOST *MESSAGE_BYTES <= SCHEDULE_ASIDE, "each rank has a place");
+_Static_assert(COMM_RANKS_MOST *MESSAGE_BYTES <= CONNECT_BYTES, "each rank has a place");
 
 /* Messages that connect, in groups. */
 struct connecting {
@@ -88,7 +85,7 @@ static struct connecting begin(struct nccl_comm *c, CUstream stream, char *at)
     return k;
 }
 
-uint64_t schedule_connections(struct nccl_comm *c, const struct rounds *r, int all)
+uint64_t connect_lacking(struct nccl_comm *c, const struct rounds *r, int all)
 {
     struct connecting k = begin(c, NULL, NULL);
 
@@ -99,20 +96,20 @@ uint64_t schedule_connections(struct nccl_comm *c, const struct rounds *r, int a
     return k.count;
 }
 
-ncclResult_t schedule_connect(struct nccl_comm *c, const struct rounds *r, int all, CUstream stream)
+ncclResult_t connect_make(struct nccl_comm *c, const struct rounds *r, int all, CUstream stream)
 {
-    struct connecting k = begin(c, stream, c->scratch + c->scratch_bytes - SCHEDULE_ASIDE);
+    struct connecting k = begin(c, stream, c->scratch + c->scratch_bytes - CONNECT_BYTES);
 
-    if (!schedule_connections(c, r, all))
+    if (!connect_lacking(c, r, all))
         return ncclSuccess;
-    k.result = schedule_take_turn(c->cu, &c->scratch_turn, stream, 0) ? ncclUnhandledCudaError
-                                                                      : ncclSuccess;
+    k.result =
+        use_order_begin(c->cu, &c->scratch_order, stream, 0) ? ncclUnhandledCudaError : ncclSuccess;
     if (all)
         to_all(&k);
     else
         as_in(&k, r);
     end_group(&k);
-    if (schedule_end_turn(c->cu, &c->scratch_turn, stream, 0) && !k.result)
+    if (use_order_end(c->cu, &c->scratch_order, stream, 0) && !k.result)
         k.result = ncclUnhandledCudaError;
     memcpy(c->connected, k.done, (size_t)c->nranks);
     return k.result;

@@ -8,6 +8,8 @@
 
 #include "shim/decide/say.h"
 #include "transports/shm_file.h"
+#include "shim/nccl/agree.h"
+#include "shim/nccl/plans.h"
 
 enum { HEADER = 4096 };
 
@@ -34,8 +36,8 @@ static void give_back(const struct cuda_calls *cu, struct host_memory *m)
     }
     if (m->ahead)
         cu->EventDestroy(m->ahead);
-    if (m->turn.last)
-        cu->EventDestroy(m->turn.last);
+    if (m->order.last)
+        cu->EventDestroy(m->order.last);
     if (m->at)
         cu->MemHostUnregister(m->map);
     if (m->map)
@@ -57,7 +59,7 @@ static void retire(const struct nccl_comm *c, struct host_memory *m)
     pthread_mutex_unlock(&lock);
 }
 
-static int has_ended(const struct cuda_calls *cu, const struct nccl_turn *t)
+static int has_ended(const struct cuda_calls *cu, const struct use_order *t)
 {
     return !(t->has_run || t->in_a_graph) || cu->EventQuery(t->last) == CUDA_SUCCESS;
 }
@@ -68,7 +70,7 @@ void host_memory_trim(const struct cuda_calls *cu)
 
     pthread_mutex_lock(&lock);
     for (struct retired **at = &retired, *r; (r = *at);) {
-        if (!has_ended(cu, &r->memory->turn)) {
+        if (!has_ended(cu, &r->memory->order)) {
             at = &r->next;
             continue;
         }
@@ -109,7 +111,7 @@ static int new_event(const struct cuda_calls *cu, CUevent *e)
 
 static int make_streams(const struct cuda_calls *cu, struct host_memory *m)
 {
-    int well = new_event(cu, &m->ahead) && new_event(cu, &m->turn.last);
+    int well = new_event(cu, &m->ahead) && new_event(cu, &m->order.last);
 
     for (int i = 0; i < 2 && well; i++)
         well = new_event(cu, &m->done[i]) &&

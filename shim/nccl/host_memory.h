@@ -10,6 +10,7 @@
 #define COLLSHIM_SHIM_NCCL_HOST_MEMORY_H
 
 #include "shim/nccl/comm.h"
+#include "shim/nccl/use_order.h"
 
 struct host_memory {
     char *map;        /* NULL: not mapped */
@@ -18,7 +19,7 @@ struct host_memory {
     CUstream side[2]; /* beside the program's; NULL: not made */
     CUevent ahead;    /* of the program's stream */
     CUevent done[2];  /* of those beside it */
-    struct nccl_turn turn;
+    struct use_order order;
 };
 
 /*

@@ -4,6 +4,7 @@
 #include "planners/collaborative/collaborative.h"
 #include "planners/collaborative/split.h"
 #include "shim/nccl/host_memory.h"
+#include "shim/nccl/use_order.h"
 
 /* Piece k is copied in beside the library's call k, combined beside call k + 2, and copied out
    beside call k + 4. A rank that runs something beside call k knows that all have ended what they
@@ -235,7 +236,7 @@ static ncclResult_t run_all(const struct cutting *k)
     const struct cuda_calls *cu = k->c->cu;
     CUstream stream = (CUstream)k->call->stream;
     ncclResult_t result = ncclSuccess;
-    int well = schedule_take_turn(cu, &k->m->turn, stream, k->call->captured) == CUDA_SUCCESS;
+    int well = use_order_begin(cu, &k->m->order, stream, k->call->captured) == CUDA_SUCCESS;
 
     for (int i = 0; i < k->calls && !result; i++) {
         int beside = i < k->calls - 1;
@@ -247,9 +248,9 @@ static ncclResult_t run_all(const struct cutting *k)
             well &= run_beside(k, i);
         result = run_library(k, i);
     }
-    for (int s = 0; s < 2 && result; s++) /* stages that have begun are part of the turn */
+    for (int s = 0; s < 2 && result; s++) /* stages that have begun are part of the use */
         cu->StreamWaitEvent(stream, k->m->done[s], 0);
-    well &= schedule_end_turn(cu, &k->m->turn, stream, k->call->captured) == CUDA_SUCCESS;
+    well &= use_order_end(cu, &k->m->order, stream, k->call->captured) == CUDA_SUCCESS;
     return result || well ? result : ncclUnhandledCudaError;
 }
 

@@ -4,6 +4,8 @@
  * rerouted, on which nodes, with how many channels. The notes of later calls are here too.
  */
 #define _GNU_SOURCE
+#include "shim/nccl/notes.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 #include "planners/cost.h"
 #include "shim/decide/count.h"
 #include "shim/decide/job.h"
-#include "shim/nccl/comm.h"
+#include "shim/nccl/agree.h"
 #include "shim/nccl/registered.h"
 #include "shim/nccl/stored.h"
 

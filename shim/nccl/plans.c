@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Schedules of a communicator: built from all ranks' plans, given memory and kernels, and used only
- * once every rank has said that it has them.
- */
+#include "shim/nccl/plans.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/hash.h"
-#include "shim/nccl/comm.h"
-#include "shim/nccl/schedule.h"
+#include "shim/nccl/agree.h"
+#include "shim/nccl/connect.h"
+#include "shim/nccl/rails.h"
 #include "planners/rounds/pace.h"
 #include "shim/nccl/scratch.h"
 
@@ -53,7 +52,7 @@ static void keep_scratch(struct nccl_comm *c)
 
     if (!kept)
         return;
-    *kept = (struct nccl_comm_kept){c->kept, c->scratch, c->scratch_bytes, c->scratch_turn.last};
+    *kept = (struct nccl_comm_kept){c->kept, c->scratch, c->scratch_bytes, c->scratch_order.last};
     c->kept = kept;
 }
 
@@ -80,18 +79,18 @@ static int make_room(struct nccl_comm *c, uint64_t bytes)
     uint64_t got;
     char *more;
 
-    bytes += SCHEDULE_ASIDE;
+    bytes += CONNECT_BYTES;
     if (bytes <= c->scratch_bytes)
         return 1;
     more = scratch_take(c->cu, bytes, &got);
     if (!more)
         return 0;
-    if (c->scratch_turn.in_a_graph)
+    if (c->scratch_order.in_a_graph)
         keep_scratch(c);
     else
-        scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_turn.last);
-    c->scratch_turn.last = NULL;
-    c->scratch_turn.in_a_graph = 0;
+        scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_order.last);
+    c->scratch_order.last = NULL;
+    c->scratch_order.in_a_graph = 0;
     c->scratch = more;
     c->scratch_bytes = got;
     return 1;
@@ -104,16 +103,16 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
     if (!*rounds && pace_rounds(q, a, like, rounds))
         return 0;
     if (!is_affordable(c, (*rounds)->scratch_bytes + beside,
-                       schedule_connections(c, *rounds, q->demand != NULL)) ||
+                       connect_lacking(c, *rounds, q->demand != NULL)) ||
         !make_room(c, (*rounds)->scratch_bytes + beside))
         return 0;
-    if (!c->scratch_turn.last &&
-        c->cu->EventCreate(&c->scratch_turn.last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    if (!c->scratch_order.last &&
+        c->cu->EventCreate(&c->scratch_order.last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return 0;
     return nccl_comm_has_kernels(c) || !plan_is(q->collective, PLAN_COMBINES);
 }
 
-void nccl_plan_clear(struct nccl_plan *p)
+static void nccl_plan_clear(struct nccl_plan *p)
 {
     rounds_free(p->rounds);
     plan_key_clear(&p->key);
@@ -205,7 +204,7 @@ static int is_connected(struct nccl_comm *c, const struct rounds *r, int to_all,
 {
     if (c->all_connected)
         return 1;
-    if (!nccl_comm_all(c, schedule_connect(c, r, to_all, stream) == ncclSuccess))
+    if (!nccl_comm_all(c, connect_make(c, r, to_all, stream) == ncclSuccess))
         return 0;
     c->all_connected = to_all;
     return 1;
@@ -243,12 +242,24 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
 
 void nccl_comm_drop_scratch(struct nccl_comm *c)
 {
-    if (c->scratch_turn.in_a_graph || c->kept || !c->scratch)
+    if (c->scratch_order.in_a_graph || c->kept || !c->scratch)
         return;
     c->drops++;
-    scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_turn.last);
-    c->scratch_turn.last = NULL;
-    c->scratch_turn.has_run = 0;
+    scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_order.last);
+    c->scratch_order.last = NULL;
+    c->scratch_order.has_run = 0;
     c->scratch = NULL;
     c->scratch_bytes = 0;
+}
+
+void nccl_comm_drop_plans(struct nccl_comm *c)
+{
+    scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_order.last);
+    for (struct nccl_comm_kept *k = c->kept, *next; k; k = next) {
+        next = k->next;
+        scratch_give(c->context, k->at, k->bytes, k->last);
+        free(k);
+    }
+    for (int i = 0; i < COMM_PLANS; i++)
+        nccl_plan_clear(&c->plan[i]);
 }

@@ -8,6 +8,7 @@
 
 #include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/ppg_watch.h"
+#include "shim/nccl/agree.h"
 
 enum { JOIN = 1 };
 

@@ -20,6 +20,8 @@
 #include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/ppg_watch.h"
 #include "shim/nccl/scratch.h"
+#include "shim/nccl/agree.h"
+#include "shim/nccl/plans.h"
 
 enum {
     LEAST_PIECE = 2 << 20 /* the unit of CUDA's mappings: no other memory is exported with it */
@@ -101,7 +103,7 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
     p->usable = nccl_comm_all(c, well);
     if (!p->usable) {
         nccl_process_note_helpers(1, p->mps);
-        nccl_guard_forget(c); /* their samples are not there any more */
+        nccl_comm_forget_measured(c); /* their samples are not there any more */
     }
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Bytes per rail of a process with NCCL. NCCL does not tell which device it sends through, so bytes
- * are counted if COLLSHIM_TOPOLOGY names the rail of each rank. Enqueued calls have no times: rates
- * are not known. Repeated runs of a graph are not seen.
- */
+#include "shim/nccl/rails.h"
+
 #include "shim/decide/rail_count.h"
-#include "shim/nccl/comm.h"
 #include "shim/nccl/process.h"
 
 /* Ranks that are threads of one process may have a rail each: then it counts as all of them. */

@@ -15,6 +15,8 @@
 #include "shim/nccl/sited.h"
 #include "shim/nccl/bundle.h"
 #include "shim/nccl/verify.h"
+#include "shim/nccl/notes.h"
+#include "shim/nccl/plans.h"
 
 /* Tests that need no look at the communicator. All are the same on all ranks. */
 static enum reason nccl_gate_call(const struct nccl_call *call)

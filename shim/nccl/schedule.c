@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "planners/rounds/pace.h"
+#include "shim/nccl/notes.h"
+#include "shim/nccl/rails.h"
+#include "shim/nccl/use_order.h"
 
 /* The algorithm's or the settings' value; 0: the one that suits the size (pace.h). */
 static size_t chunk_for(const struct plan_request *q, const struct plan_candidate *way)
@@ -102,35 +105,6 @@ static struct schedule_buffers buffers_of(const struct nccl_call *call, const st
     return b;
 }
 
-/*
- * All streams share one scratch, and NCCL's own order of a communicator does not cover our kernels.
- * The wait is needed even if the stream's name is that of the last one: the names of the legacy
- * stream and of a thread's own mean other streams in other threads. Captured calls take turns as
- * well, each time that their graph is launched. Their wait and their record use an event outside of
- * the graph, which each launch binds anew. The stream of a graph is not known, and a graph may be
- * instantiated twice.
- */
-CUresult schedule_take_turn(const struct cuda_calls *cu, const struct nccl_turn *t, CUstream stream,
-                            int captured)
-{
-    if (captured)
-        return cu->StreamWaitEvent(stream, t->last, CU_EVENT_WAIT_EXTERNAL);
-    if (t->in_a_graph || t->has_run)
-        return cu->StreamWaitEvent(stream, t->last, CU_EVENT_WAIT_DEFAULT);
-    return CUDA_SUCCESS;
-}
-
-CUresult schedule_end_turn(const struct cuda_calls *cu, struct nccl_turn *t, CUstream stream,
-                           int captured)
-{
-    if (captured) {
-        t->in_a_graph = 1;
-        return cu->EventRecordWithFlags(t->last, stream, CU_EVENT_RECORD_EXTERNAL);
-    }
-    t->has_run = 1;
-    return cu->EventRecord(t->last, stream);
-}
-
 static ncclResult_t move(const struct nccl_comm *c, const struct nccl_call *call,
                          const struct schedule_buffers *b, enum call_time when)
 {
@@ -157,7 +131,7 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         run.op = nccl_call_reduce_op(call);
         run.type = nccl_call_reduce_type(call);
     }
-    result = schedule_take_turn(c->cu, &c->scratch_turn, stream, call->captured)
+    result = use_order_begin(c->cu, &c->scratch_order, stream, call->captured)
                  ? ncclUnhandledCudaError
                  : ncclSuccess;
     if (!result)
@@ -166,7 +140,7 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         result = nccl_run(&run, r);
     if (!result)
         result = move(c, call, &b, CALL_BEHIND);
-    if (schedule_end_turn(c->cu, &c->scratch_turn, stream, call->captured) && !result)
+    if (use_order_end(c->cu, &c->scratch_order, stream, call->captured) && !result)
         result = ncclUnhandledCudaError;
     if (!result)
         nccl_rail_count(c, r);
@@ -211,9 +185,9 @@ ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
                            .buffer = {[PLAN_SCRATCH] = c->scratch}};
     ncclResult_t result;
 
-    result = schedule_take_turn(c->cu, &c->scratch_turn, stream, 0) ? ncclUnhandledCudaError
-                                                                    : nccl_run(&run, r);
-    if (schedule_end_turn(c->cu, &c->scratch_turn, stream, 0) && !result)
+    result = use_order_begin(c->cu, &c->scratch_order, stream, 0) ? ncclUnhandledCudaError
+                                                                  : nccl_run(&run, r);
+    if (use_order_end(c->cu, &c->scratch_order, stream, 0) && !result)
         result = ncclUnhandledCudaError;
     if (!result)
         nccl_rail_count(c, r);

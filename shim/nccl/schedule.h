@@ -28,22 +28,6 @@ uint64_t schedule_beside(const struct nccl_call *call, const struct plan_request
 CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, enum call_time when,
                        char *to, const char *from, uint64_t bytes);
 
-/* Bytes behind all other scratch, for messages that no rank reads. */
-enum { SCHEDULE_ASIDE = 1024 };
-
-/* Connections that NCCL has yet to make for the rounds, one for each peer and direction; all: to
- * all other ranks. */
-uint64_t schedule_connections(struct nccl_comm *c, const struct rounds *r, int all);
-/* Let NCCL make them: waits for the peers' hosts, which must be about to do the same. */
-ncclResult_t schedule_connect(struct nccl_comm *c, const struct rounds *r, int all,
-                              CUstream stream);
-
-/* Around what uses the memory that the turn is of, on a stream, which may be in capture. */
-CUresult schedule_take_turn(const struct cuda_calls *cu, const struct nccl_turn *t, CUstream stream,
-                            int captured);
-CUresult schedule_end_turn(const struct cuda_calls *cu, struct nccl_turn *t, CUstream stream,
-                           int captured);
-
 /* Enqueue it. q: the request that the rounds were made for. The device's context is current. */
 ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, const struct rounds *r,
                           const struct plan_request *q);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/nccl/registered.h"
+#include "shim/nccl/agree.h"
 
 /* A rank's note about one other: bytes for it, and its view of both directions. */
 struct pair {

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "shim/nccl/scratch.h"
+#include "shim/nccl/agree.h"
+#include "shim/nccl/plans.h"
 
 /* Comparing ----------------------------------------------------------------------------------- */
 

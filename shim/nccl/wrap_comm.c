@@ -18,6 +18,8 @@
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
+#include "shim/nccl/notes.h"
+#include "shim/nccl/comm_add.h"
 
 struct pending {
     struct pending *next;
