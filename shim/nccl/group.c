@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "shim/nccl/gate.h"
 #include "shim/nccl/redop.h"
 #include "shim/nccl/reroute.h"
 #include "shim/nccl/sets.h"
@@ -190,7 +191,7 @@ static void *run_part(void *data)
 {
     struct group_part *p = data;
 
-    p->result = nccl_bundle_run(p->c, p->call, p->n);
+    p->result = nccl_reroute_bundle(p->c, p->call, p->n);
     return NULL;
 }
 
@@ -225,7 +226,7 @@ static int is_wanted(const struct nccl_group *g, const struct group_part *p)
         count_native(COLL_ALLTOALLV, REASON_SEVERAL);
         return 0;
     }
-    return nccl_bundle_is_candidate(p->c, p->call, p->n);
+    return nccl_gate_any(p->c, p->call, p->n);
 }
 
 static ncclResult_t run_parts(struct nccl_group *g, struct group_part *part, int n,
@@ -236,7 +237,7 @@ static ncclResult_t run_parts(struct nccl_group *g, struct group_part *part, int
     for (int i = 0; i < n; i++) {
         part[i].wanted = is_wanted(g, &part[i]);
         for (int k = 0; !part[i].wanted && k < part[i].n; k++)
-            pass_on(g, part[i].c, &part[i].call[k], nccl_bundle_gate(part[i].c, &part[i].call[k]));
+            pass_on(g, part[i].c, &part[i].call[k], nccl_gate(part[i].c, &part[i].call[k]));
     }
     result = REAL(copy, GroupEnd);
     if (g->failed || (result != ncclSuccess && result != ncclInProgress))

@@ -23,10 +23,8 @@
 #ifndef COLLSHIM_SHIM_NCCL_PPG_H
 #define COLLSHIM_SHIM_NCCL_PPG_H
 
-#include "planners/choose.h"
-#include "shim/nccl/schedule.h"
-
-struct ppg;
+#include "shim/nccl/call.h"
+#include "shim/nccl/comm.h"
 
 /*
  * The processes of each rank for this call, 1: itself alone; the same on all ranks. When helpers
@@ -34,15 +32,5 @@ struct ppg;
  * waits for no stream.
  */
 int ppg_slices(struct nccl_comm *c, const struct nccl_call *call);
-
-/*
- * Run the call in that many slices, at most ppg_slices() of them: by a schedule, or (algorithm
- * NULL) by the library's own Allreduce for each. patient: as of a bundle (bundle.h). Returns
- * REASON_NONE and *result, or a reason: then the caller runs it natively, unless *result is an
- * error. Only enqueues.
- */
-enum reason ppg_run(struct nccl_comm *c, const struct nccl_call *call,
-                    const struct plan_candidate *way, int slices, int patient,
-                    ncclResult_t *result);
 
 #endif

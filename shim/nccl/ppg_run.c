@@ -16,9 +16,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "shim/nccl/ppg.h"
+#include "shim/nccl/ppg_run.h"
 #include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/ppg_watch.h"
+#include "shim/nccl/schedule.h"
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/agree.h"
 #include "shim/nccl/plans.h"

@@ -7,55 +7,20 @@
 #include "planners/nimble/nimble.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/gate.h"
+#include "shim/nccl/gate.h"
+#include "shim/nccl/guarded.h"
+#include "shim/nccl/schedule.h"
+#include "shim/nccl/sets.h"
 #include "shim/nccl/aside.h"
 #include "shim/nccl/host_memory.h"
 #include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/registered.h"
 #include "shim/nccl/sited.h"
-#include "shim/nccl/bundle.h"
+#include "shim/nccl/run.h"
 #include "shim/nccl/verify.h"
 #include "shim/nccl/notes.h"
 #include "shim/nccl/plans.h"
-
-/* Tests that need no look at the communicator. All are the same on all ranks. */
-static enum reason nccl_gate_call(const struct nccl_call *call)
-{
-    enum reason why;
-
-    if (call->kind != CALL_COLLECTIVE)
-        return REASON_MESSAGE;
-    if (!call->count)
-        return REASON_ARGUMENTS;
-    if (!nccl_call_is_understood(call))
-        return REASON_UNKNOWN_OPERATION;
-    why = gate_collective(call->collective);
-    return why ? why : gate_rounding(call->combines && nccl_call_rounds_results(call));
-}
-
-enum reason nccl_bundle_gate(const struct nccl_comm *c, const struct nccl_call *call)
-{
-    enum reason why = nccl_gate_call(call);
-
-    if (why)
-        return why;
-    if (gate_bytes(nccl_call_total_bytes(call, c->nranks)))
-        return REASON_SMALL;
-    if (c->notes < 0 && c->verdict)
-        return c->verdict;
-    if (call->root < 0 || call->root >= c->nranks || !nccl_call_has_buffers(call, c->rank))
-        return REASON_ARGUMENTS;
-    return REASON_NONE;
-}
-
-int nccl_bundle_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n)
-{
-    int candidate = 0;
-
-    for (int i = 0; i < n && !candidate; i++)
-        candidate = nccl_bundle_gate(c, &call[i]) == REASON_NONE;
-    return candidate || nccl_set_is_candidate(c, call, n);
-}
 
 static void note_captures(struct nccl_bundle *b)
 {
@@ -205,7 +170,7 @@ static int judge(struct nccl_bundle *b)
     for (int i = 0; i < b->n; i++) {
         struct nccl_part *p = &b->part[i];
 
-        p->why = nccl_bundle_gate(b->c, p->call);
+        p->why = nccl_gate(b->c, p->call);
         if (!p->why && b->captured && !is_capturable(b))
             p->why = REASON_CAPTURE;
         if (!p->why && !waited++)
@@ -239,10 +204,10 @@ static ncclResult_t run_chosen(struct nccl_bundle *b)
     if (by == CHOOSE_BOTH)
         return verify_bundle(b);
     if (by == CHOOSE_NATIVE)
-        return nccl_bundle_native(b, REASON_TURN);
+        return nccl_run_native(b, REASON_TURN);
     if (choose_is_guarded(b->collective))
-        return b->captured ? nccl_bundle_settled(b) : nccl_bundle_guarded(b);
-    return nccl_bundle_reroute(b, 0);
+        return b->captured ? nccl_guarded_capture(b) : nccl_guarded(b);
+    return nccl_run_reroute(b, 0);
 }
 
 /* Sets of messages ---------------------------------------------------------------------------- */
@@ -294,15 +259,15 @@ static ncclResult_t run_set_bundle(struct nccl_bundle *b, struct nccl_set *set)
     b->lead = b->part;
     b->merged = b->nways = b->part->nways = 1;
     if (!why)
-        nccl_bundle_note_asking(b);
+        nccl_guarded_note_asking(b);
     if (!why)
         why = nccl_set_agree(b->c, b->part[0].call, b->n, set);
     if (why)
-        return nccl_bundle_native(b, why);
+        return nccl_run_native(b, why);
     why = choose_for_set(b->c, set, b->part->way);
     nccl_set_learn(b->c, !why);
     if (why) {
-        result = nccl_bundle_native(b, why);
+        result = nccl_run_native(b, why);
     } else {
         struct plan_request q = schedule_set_request(set, b->c, NULL);
 
@@ -315,7 +280,7 @@ static ncclResult_t run_set_bundle(struct nccl_bundle *b, struct nccl_set *set)
 
 /* The whole ----------------------------------------------------------------------------------- */
 
-ncclResult_t nccl_bundle_run(struct nccl_comm *c, struct nccl_call *call, int n)
+ncclResult_t nccl_reroute_bundle(struct nccl_comm *c, struct nccl_call *call, int n)
 {
     struct nccl_part alone = {0}, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
     struct nccl_bundle b = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
@@ -343,7 +308,7 @@ ncclResult_t nccl_bundle_run(struct nccl_comm *c, struct nccl_call *call, int n)
         if (c->unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
             registered_release(c);
     } else {
-        result = judge(&b) ? run_chosen(&b) : nccl_bundle_native(&b, REASON_NONE);
+        result = judge(&b) ? run_chosen(&b) : nccl_run_native(&b, REASON_NONE);
     }
     if (relaxed)
         c->cu->ThreadExchangeStreamCaptureMode(&mode);
@@ -361,14 +326,14 @@ ncclResult_t nccl_reroute(const struct nccl_call *call)
     ncclResult_t result;
 
     if (!why)
-        why = c ? nccl_bundle_gate(c, call) : REASON_UNKNOWN;
+        why = c ? nccl_gate(c, call) : REASON_UNKNOWN;
     if (why) {
         nccl_count_native(c, call, why);
         result = call->native(call);
     } else {
         struct nccl_call mine = *call;
 
-        result = nccl_bundle_run(c, &mine, 1);
+        result = nccl_reroute_bundle(c, &mine, 1);
     }
     if (c)
         nccl_comm_release(c);

@@ -15,13 +15,7 @@
 /* A call outside of groups, rerouted or natively. */
 ncclResult_t nccl_reroute(const struct nccl_call *call);
 
-/* Why a call is native, as far as can be said without waiting; REASON_NONE: it may be rerouted. */
-enum reason nccl_bundle_gate(const struct nccl_comm *c, const struct nccl_call *call);
-
-/* May any of the calls be rerouted? Waits for nothing. */
-int nccl_bundle_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n);
-
 /* Run it, outside of NCCL's groups. Ranks of a communicator wait for each other: a thread each. */
-ncclResult_t nccl_bundle_run(struct nccl_comm *c, struct nccl_call *call, int n);
+ncclResult_t nccl_reroute_bundle(struct nccl_comm *c, struct nccl_call *call, int n);
 
 #endif

@@ -9,7 +9,7 @@
 #include "planners/choose.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
-#include "shim/nccl/sets.h"
+#include "shim/nccl/set.h"
 
 /* The request for a collective, by that way (NULL: none is chosen yet). Its chunk is what the way
  * or the settings say, else 0. */

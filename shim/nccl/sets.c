@@ -137,27 +137,6 @@ static void place(struct nccl_set *set, const struct nccl_comm *c, const struct 
     set->out = (struct nccl_pieces){c->nranks, set->offset[1], set->at[1]};
 }
 
-static int set_open(struct nccl_set *set, int nranks)
-{
-    size_t n = (size_t)nranks;
-
-    *set = (struct nccl_set){.demand = calloc(n * n, sizeof *set->demand)};
-    for (int i = 0; i < 2; i++) {
-        set->offset[i] = calloc(n + 1, sizeof *set->offset[i]);
-        set->at[i] = calloc(n, sizeof *set->at[i]);
-    }
-    return set->demand && set->offset[0] && set->offset[1] && set->at[0] && set->at[1];
-}
-
-void nccl_set_close(struct nccl_set *set)
-{
-    free(set->demand);
-    for (int i = 0; i < 2; i++) {
-        free(set->offset[i]);
-        free(set->at[i]);
-    }
-}
-
 enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, int n,
                            struct nccl_set *set)
 {
@@ -177,8 +156,8 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
     if (c->met_elsewhere)
         mine[c->rank].bytes |= SAYS_ELSEWHERE;
     /* without memory this rank posts nothing, and no rank gets a yes */
-    if (!set_open(set, c->nranks) || nccl_comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine,
-                                                        ranks * sizeof *mine, &notes) < 0) {
+    if (!nccl_set_open(set, c->nranks) || nccl_comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine,
+                                                             ranks * sizeof *mine, &notes) < 0) {
         c->sets.given_up = 1;
         nccl_set_close(set);
         return REASON_NO_SET;
@@ -201,15 +180,6 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
     c->sets.met = 1;
     place(set, c, call, n);
     return REASON_NONE;
-}
-
-int nccl_set_ties_all(const struct nccl_set *set, int nranks)
-{
-    for (int a = 0; a < nranks; a++)
-        for (int b = 0; b < a; b++)
-            if (!set->demand[a * nranks + b] && !set->demand[b * nranks + a])
-                return 0;
-    return 1;
 }
 
 void nccl_set_learn(struct nccl_comm *c, int gained)

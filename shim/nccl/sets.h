@@ -29,7 +29,7 @@
 
 #include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
-#include "transports/nccl_run.h"
+#include "shim/nccl/set.h"
 
 /*
  * The board sends a line per pair to every rank at each exchange: 6 MB at 64 ranks, 400 at 256.
@@ -40,14 +40,6 @@
  * pace_rounds(), chunks of 2 MiB).
  */
 enum { SET_RANKS_MOST = 64 };
-
-/* The bytes that all ranks send together. */
-struct nccl_set {
-    uint64_t *demand;    /* [nranks * nranks] owned */
-    uint64_t *offset[2]; /* [nranks + 1] each, owned: of the input's and the output's parts */
-    char **at[2];        /* [nranks] each, owned: where they lie */
-    struct nccl_pieces in, out; /* made of these */
-};
 
 /* A message of the application goes to NCCL, now or at its group's end: count it. */
 void nccl_set_note_message(struct nccl_comm *c, const struct nccl_call *call);
@@ -61,11 +53,6 @@ int nccl_set_is_candidate(const struct nccl_comm *c, const struct nccl_call *cal
  */
 enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, int n,
                            struct nccl_set *set);
-void nccl_set_close(struct nccl_set *set);
-
-/* Do every two ranks have a message in one direction at least? Then each rank's group ends only
-   after all have begun theirs anyhow, and a schedule may let any rank wait for any other. */
-int nccl_set_ties_all(const struct nccl_set *set, int nranks);
 
 /* The result of looking at a set: it gained, or not. Looks become rarer while sets gain nothing. */
 void nccl_set_learn(struct nccl_comm *c, int gained);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/nccl/schedule.h"
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/agree.h"
 #include "shim/nccl/plans.h"
@@ -214,7 +215,7 @@ static ncclResult_t reroute_aside(struct nccl_bundle *b, struct nccl_part *p, in
         return ncclSuccess;
     }
     aside.recv = s->at;
-    p->why = nccl_part_reroute(b->c, &aside, by, 0, &result);
+    p->why = nccl_run_part(b->c, &aside, by, 0, &result);
     if (!p->why)
         p->why = REASON_VERIFIED;
     return result;
@@ -241,12 +242,12 @@ static ncclResult_t verify_parts(struct nccl_bundle *b, int way)
 
     if (!nccl_comm_all(b->c, shadow != NULL)) {
         free(shadow);
-        return nccl_bundle_native(b, REASON_NOT_READY);
+        return nccl_run_native(b, REASON_NOT_READY);
     }
     for (int i = 0; i < b->n && !result; i++)
         if (!b->part[i].why)
             result = reroute_aside(b, &b->part[i], way, &shadow[i]);
-    ended = nccl_bundle_native(b, REASON_NOT_READY);
+    ended = nccl_run_native(b, REASON_NOT_READY);
     for (int i = 0; i < b->n; i++) {
         if (!result && !ended && b->part[i].why == REASON_VERIFIED)
             compare_later(b, &b->part[i], &shadow[i]);
@@ -272,14 +273,14 @@ static ncclResult_t verify_set(struct nccl_bundle *b, int way)
     if (!rounds || !nccl_comm_all(b->c, at && shadow_take(&shadow, b, all))) {
         shadow_give(&shadow, b);
         free(at);
-        return nccl_bundle_native(b, REASON_NOT_READY);
+        return nccl_run_native(b, REASON_NOT_READY);
     }
     for (int p = 0; p < n; p++)
         at[p] = shadow.at + b->set->offset[1][p];
     aside.out.at = at;
     result = schedule_run_set(b->c, b->part[0].call, &aside, rounds);
     count_rerouted(COLL_ALLTOALLV, by->algorithm, 1, b->total, 0);
-    ended = nccl_bundle_native(b, REASON_VERIFIED);
+    ended = nccl_run_native(b, REASON_VERIFIED);
     r = all && !result && !ended ? expect(b, COLL_ALLTOALLV, all) : NULL;
     if (r) {
         for (int p = 0; p < n; p++)
@@ -296,5 +297,5 @@ static ncclResult_t verify_set(struct nccl_bundle *b, int way)
 ncclResult_t verify_bundle(struct nccl_bundle *b)
 {
     verify_sweep();
-    return nccl_bundle_joined(b, 0, b->set ? verify_set : verify_parts);
+    return nccl_run_joined(b, 0, b->set ? verify_set : verify_parts);
 }

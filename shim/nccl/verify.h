@@ -12,7 +12,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_VERIFY_H
 #define COLLSHIM_SHIM_NCCL_VERIFY_H
 
-#include "shim/nccl/bundle.h"
+#include "shim/nccl/run.h"
 
 /* Run it both ways. The device's context is current. */
 ncclResult_t verify_bundle(struct nccl_bundle *b);

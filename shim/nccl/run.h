@@ -3,8 +3,8 @@
  * A bundle on its way to the stream, after each of its calls has been judged: all of it runs
  * natively, or the calls that may be rerouted run by schedules. The guard decides which.
  */
-#ifndef COLLSHIM_SHIM_NCCL_BUNDLE_H
-#define COLLSHIM_SHIM_NCCL_BUNDLE_H
+#ifndef COLLSHIM_SHIM_NCCL_RUN_H
+#define COLLSHIM_SHIM_NCCL_RUN_H
 
 #include "planners/choose.h"
 #include "shim/nccl/schedule.h"
@@ -43,28 +43,17 @@ const struct plan_candidate *nccl_part_way(const struct nccl_part *p, int i);
 
 /* The call, by that way; patient: as of a bundle. Returns REASON_NONE and *result if it ran, or was
  * lost with a helper. */
-enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
-                              const struct plan_candidate *way, int patient, ncclResult_t *result);
+enum reason nccl_run_part(struct nccl_comm *c, const struct nccl_call *call,
+                          const struct plan_candidate *way, int patient, ncclResult_t *result);
 
 /* By that way, wherever a part may be. */
-ncclResult_t nccl_bundle_reroute(struct nccl_bundle *b, int way);
+ncclResult_t nccl_run_reroute(struct nccl_bundle *b, int way);
 
 /* None of it; why: of the parts that could have been. */
-ncclResult_t nccl_bundle_native(struct nccl_bundle *b, enum reason why);
+ncclResult_t nccl_run_native(struct nccl_bundle *b, enum reason why);
 
 /* Run it on one stream: a group of several waits for all of them, and all of them for it. */
-ncclResult_t nccl_bundle_joined(struct nccl_bundle *b, int way,
-                                ncclResult_t (*run)(struct nccl_bundle *b, int way));
-
-/* The ranks are about to ask each other about a set: the time of that on the stream is part of a
-   reroute's time, and not of the library's. */
-void nccl_bundle_note_asking(struct nccl_bundle *b);
-
-/* As the guard decides. */
-ncclResult_t nccl_bundle_guarded(struct nccl_bundle *b);
-
-/* As the guard decided last, of a bundle in capture, also while it looks again: in a capture
- * nothing can be measured. */
-ncclResult_t nccl_bundle_settled(struct nccl_bundle *b);
+ncclResult_t nccl_run_joined(struct nccl_bundle *b, int way,
+                             ncclResult_t (*run)(struct nccl_bundle *b, int way));
 
 #endif
