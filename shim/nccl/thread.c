@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/nccl/thread.h"
-
-__thread struct thread this_thread;
