@@ -87,7 +87,7 @@ HELPERS_PIC      := $(call pic,$(HELPERS_SRC))
 CUDA_OBJ  := $(call pic,$(CUDA_SRC))
 # Only the command and the MPI backends describe GPUs.
 CUDA_RUN  := $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
-NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*.c transports/nccl_*.c))
+NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*/*.c transports/nccl_*.c))
 HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c) config/cpulist.c config/near.c \
                $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c owner_device.c nameless.c) \
                  $(addprefix transports/,ucx.c engine.c engine_move.c sink.c kernels.c host_memory.c) planners/plan.c planners/flat.c) \
@@ -296,7 +296,7 @@ $(call program,test/plugin_real,$(call pic,$(addprefix test/nccl_plugin/,real.c 
 $(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda_driver.c) \
   $(B)/ncclsim/libnccl.so.2,-ldl -lm -lpthread)
 # The notice board, alone.
-$(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shim/nccl/notice*.c)),-lpthread)
+$(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shim/nccl/board/*.c)),-lpthread)
 # One program with NCCL opened at run time, linked, and linked statically.
 $(call program,test/nccl_caught,$(call pic,test/nccl/caught/caught.c),-ldl)
 $(call program,test/nccl_linked,test/nccl/caught/caught.c $(B)/ncclsim/libnccl.so.2,\
@@ -380,7 +380,7 @@ SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench
 LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*/*.c shim/record/*/*.c shim/nccl_plugin/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
-              $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))
+              $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*/*.c)))
 LINT_FLAGS := -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 lint:
 	@clang-format --dry-run -Werror $(C_FILES)

@@ -25,6 +25,7 @@ names() {
 names "a folder that includes one above it is named" planners/plan.c '#include "shim/decide/base/say.h"' "right: planners includes config, planners alone"
 names "a room that includes a higher one is named" shim/mpi/call/call.c '#include "shim/mpi/entry/report.h"' "the higher room entry"
 names "a folder of shim that includes a higher one is named" shim/decide/base/say.c '#include "shim/record/sites/walk.h"' "the higher room record"
+names "so is one of the other backend" shim/nccl/comm/comm.c '#include "shim/nccl/run/set.h"' "the higher room run"
 names "two units of a room that need each other are named" shim/mpi/api/calls.c '#include "shim/mpi/api/process.h"' "units need each other"
 names "headers that include each other are named" planners/chunks.h '#include "planners/registry.h"' "files include each other"
 touch "$tmp/shim/mpi/stray.c"

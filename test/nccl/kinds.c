@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shim/nccl/notice.h"
+#include "shim/nccl/board/notice.h"
 #include "test/nccl/sums.h"
 
 static void test_configured(struct rank *r)

@@ -23,8 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/nccl/notice.h"
-#include "shim/nccl/notice_wire.h"
+#include "shim/nccl/board/notice.h"
+#include "shim/nccl/board/notice_board.h"
+#include "shim/nccl/board/notice_keeper.h"
+#include "shim/nccl/board/notice_wire.h"
 
 enum { RANKS = 4, AGREEMENTS = 25, BYTES = 80, LARGE_RANKS = 64 };
 enum { FILES = 1024, FILES_OPEN = 600, SILENT = 1200 };
