@@ -3,7 +3,7 @@
 
 /*
  * rail     InfiniBand EDR, HDR100 and 100GbE; MPI's latency over them is 1 to 2 us (OSU benchmarks)
- * shm      a copy into memory and one out of it, 10 GB/s each; MPI's latency is 0.3 to 0.6 us
+ * shm      a rank's copy through memory, which another reads; MPI's latency is 0.3 to 0.6 us
  * nvlink   one link, of V100 to H100, one way
  * pcie     4.0 x16, as copies reach it
  * socket   one UPI link of 10.4 GT/s, one way
@@ -12,7 +12,7 @@
  */
 const struct rates rates_assumed = {
     .rail = {12.5e9, 2e3},
-    .link = {[TOPO_LINK_SHM] = {5e9, 500},
+    .link = {[TOPO_LINK_SHM] = {8e9, 500},
              [TOPO_LINK_NVLINK] = {25e9, 1e3},
              [TOPO_LINK_PCIE] = {25e9, 1e3},
              [TOPO_LINK_SOCKET] = {20e9, 1e3},

@@ -15,7 +15,7 @@ struct rates {
 
 extern const struct rates rates_assumed;
 #define RATES_TEXT                                                                                 \
-    "rails 100Gbit, shared memory 5GB/s, between sockets 20GB/s,\n"                                \
+    "rails 100Gbit, shared memory 8GB/s, between sockets 20GB/s,\n"                                \
     "PCIe and NVLink 25GB/s; 2us between nodes, 0.5us through memory, 1us otherwise; sums and\n"   \
     "copies 5GB/s, in a GPU 400GB/s"
 

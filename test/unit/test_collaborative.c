@@ -217,8 +217,8 @@ static struct topo *linked(int gpus, int ratio)
 {
     char text[128];
 
-    snprintf(text, sizeof text, "node:1 gpu:%d link_nvlink:%dGB/s link_pcie:2GB/s", gpus,
-             2 * ratio);
+    snprintf(text, sizeof text, "node:1 gpu:%d link_shm:5GB/s link_nvlink:%dGB/s link_pcie:2GB/s",
+             gpus, 2 * ratio);
     return test_topo_parse(text);
 }
 
@@ -269,7 +269,8 @@ END_TEST
 START_TEST(test_collaborative__the_closed_form_says_what_the_model_says)
 {
     static const char *const links[] = {
-        "link_nvlink:8GB/s link_pcie:2GB/s", "link_nvlink:100GB/s link_reduce_gpu:100GB/s",
+        "link_nvlink:8GB/s link_pcie:2GB/s link_shm:5GB/s",
+        "link_nvlink:100GB/s link_reduce_gpu:100GB/s",
         "link_nvlink:100GB/s link_reduce_gpu:20GB/s link_pcie:20GB/s link_shm:50GB/s",
         "link_nvlink:20GB/s link_pcie:20GB/s link_shm:40GB/s link_reduce:2GB/s",
         "link_nvlink:20GB/s link_pcie:20GB/s link_shm:2GB/s link_reduce:40GB/s"};

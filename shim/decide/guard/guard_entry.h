@@ -21,8 +21,9 @@ enum {
     GUARD_KNOWN = 12, /* calls or rounds after which a contender is known well */
     GUARD_LEAD = GUARD_KNOWN - GUARD_ROUNDS, /* calls in a row before those that a block measures */
     GUARD_HORIZON = 2000, /* calls that are expected, besides as many as were made */
-    GUARD_SHARE = 32, /* trials lose a call and this part of all; first looks are this part apart */
-    GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
+    /* Trials lose a call and a 32nd of all calls at most. Looks are a 32nd of the calls apart. */
+    GUARD_SHARE = 32,
+    GUARD_PAUSE = 4,    /* calls from the last turn until a later clock is asked first */
     GUARD_CLASSES = 64, /* powers of two of the size */
     GUARD_KINDS = GUARD_CLASSES,
     GUARD_UNTIMED = -1,

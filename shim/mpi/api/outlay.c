@@ -9,10 +9,10 @@
 #include "shim/mpi/api/quiet.h"
 
 /*
- * The attribute's value: large calls so far in units of 4 KiB, at least one each; the power of two
- * at which the ranks ask next; microseconds in these calls; and two bits for nonblocking ones.
+ * The attribute's value: large calls so far in units of 256 KiB, at least one each; the power of
+ * two at which the ranks ask next; microseconds in these calls; and two bits for nonblocking ones.
  */
-enum { UNIT = 4096, MOST = (1 << 28) - 1, FIRST = 12 /* 2^12 units: 16 MiB */, LAST = 28 };
+enum { UNIT = 256 << 10, MOST = (1 << 28) - 1, FIRST = 6 /* 2^6 units: 16 MiB */, LAST = 28 };
 struct kept {
     uint64_t units : 28, next : 6, us : 28, wanted : 1, asked : 1;
 };
@@ -114,7 +114,7 @@ int outlay_pays(MPI_Comm comm, int n, enum plan_collective c, uint64_t total)
 {
     double share = outlay_share(c);
     struct kept k = get(comm);
-    uint64_t before = k.units, units = before + total / UNIT + 1;
+    uint64_t before = k.units, units = before + (total + UNIT - 1) / UNIT;
     int due = before >= 1u << (k.next ? k.next : FIRST);
 
     k.units = units < MOST ? units : MOST;

@@ -7,9 +7,9 @@
  * them (load.h).
  *
  * Clocks differ from rank to rank, so the ranks ask each other: two small Allreduces, one for the
- * time, and one for how long the first took. That comes before a call, behind the first 16 MiB, and
- * then as often as the bytes have doubled, or later if the answer tells so. A communicator without
- * 16 MiB of large calls sends no message.
+ * time, and one for how long the first took. That comes before a call, behind 64 large calls or
+ * 16 MiB of them, and then as often as these have doubled, or later if the answer tells so. A
+ * communicator that never gets there sends no message.
  *
  * The way of paying is the ski-rental rule (Karlin, Manasse, Rudolph, Sleator 1988).
  *

@@ -13,6 +13,7 @@
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/later/nonblocking.h"
 #include "transports/cuda_memory.h"
 
 /* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
@@ -41,31 +42,15 @@ static inline enum reason gate_blocks(struct mpi_call *call, MPI_Count count, MP
 }
 
 /*
- * Does one look show that a blocking call is the library's? Counts it if so. It has that many
- * elements or, with comm, as many for each rank. Inlined into the wrappers, before the call is
- * described, because most calls of a program end here.
+ * As nonblocking_passes, of a blocking call. Such a call may have to do what a nonblocking one
+ * lacked, and its buffers may lie on a device. Inlined into the wrappers, before the call is
+ * described.
  */
 static inline int mpi_gate_passes(enum plan_collective collective, MPI_Count count,
                                   MPI_Datatype type, MPI_Comm comm)
 {
-    enum reason why = mpi_process.verdict;
-    uint64_t total = 0;
-    int size = 1;
-
-    if (__atomic_load_n(&outlay_wanted, __ATOMIC_RELAXED) || cuda_present())
-        return 0;
-    if (!why) {
-        if (bytes_of(count, type, &total) < 0 ||
-            (comm != MPI_COMM_NULL && mpi.Comm_size(comm, &size) != MPI_SUCCESS) ||
-            bytes_of_all(total, size, &total) < 0)
-            return 0;
-        why = gate_bytes(total);
-    }
-    if (!why)
-        return 0;
-    count_native(collective, why);
-    site_note_bytes(total);
-    return 1;
+    return !__atomic_load_n(&outlay_wanted, __ATOMIC_RELAXED) && !cuda_present() &&
+           nonblocking_passes(collective, count, type, comm);
 }
 
 /* The local part of the gate: settings, and the kind of communicator. nranks: its size. */

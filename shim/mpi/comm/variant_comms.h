@@ -7,9 +7,8 @@
 
 #include "planners/variants.h"
 
-/* Of Open MPI; one serves all collectives that have the same
-   number. COLLSHIM_ALGORITHM names one for each collective at most. Owned by the communicator's
-   state, all zero at first. */
+/* Of Open MPI; one serves all collectives that have the same number. COLLSHIM_ALGORITHM names one
+   for each collective at most. Owned by the communicator's state, all zero at first. */
 struct variants {
     int n;
     struct variant_comm {

@@ -41,7 +41,7 @@ static void fill(void *libmpi, const char *name, void *to)
         memcpy(to, &function, sizeof function);
 }
 
-void lacking_fill(void *libmpi)
+void absent_fill(void *libmpi)
 {
 #define COLLECTIVE(name, parameters, arguments)
 #define PERSISTENT(name, parameters, arguments)                                                    \

@@ -7,6 +7,6 @@
 #define COLLSHIM_SHIM_MPI_ABSENT_H
 
 /* Behind mpi_calls_open: fill in what its table lacks, from the library behind that handle. */
-void lacking_fill(void *libmpi);
+void absent_fill(void *libmpi);
 
 #endif

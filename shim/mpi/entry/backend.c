@@ -101,8 +101,8 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         snprintf(why, size, "%s has no %s", host->library_path, missing);
         return NULL;
     }
-    lacking_fill(host->library);
-    narrow_fill();
+    absent_fill(host->library);
+    large_by_int_fill();
     floats_fill();
     progress_open(host->library);
     numbering_open(host->library);

@@ -44,7 +44,7 @@ static void keep_made(MPI_Request *request, void **memory, int n)
 #include "shim/mpi/collectives/form_none.h"
 #include "shim/mpi/api/width_none.h"
 
-void narrow_fill(void)
+void large_by_int_fill(void)
 {
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;

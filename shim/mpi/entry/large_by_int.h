@@ -12,6 +12,6 @@
  * a count or displacement beyond an int is MPI_ERR_COUNT, raised on the communicator. Call once,
  * after mpi_calls_open.
  */
-void narrow_fill(void);
+void large_by_int_fill(void);
 
 #endif
