@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `collshim report FILE`: what a run's report (COLLSHIM_REPORT, written by shim/mpi/entry/report.c
- * and, as FILE.nccl, by shim/nccl/entry/report.c) says, as a table, as a picture, or as JSON again. Read
- * with jansson: the file may come from anywhere, and a parser of our own for the CLI's sake would
- * be one more thing to get wrong. Its strings are made fit to be printed as soon as it is read.
+ * and, as FILE.nccl, by shim/nccl/entry/report.c) says, as a table, as a picture, or as JSON again.
+ * Read with jansson: the file may come from anywhere, and a parser of our own for the CLI's sake
+ * would be one more thing to get wrong. Its strings are made fit to be printed as soon as it is
+ * read.
  */
 #include <errno.h>
 #include <jansson.h>
