@@ -45,12 +45,15 @@ int mpi_find_candidates(const struct mpi_call *call, const struct tuning_row *ro
     return 1;
 }
 
-enum reason mpi_candidates_judged(struct mpi_comm *c, const struct mpi_call *call,
-                                  struct mpi_candidates *found)
+/* REASON_NONE, or why there are none. */
+static enum reason find_judged(struct mpi_comm *c, const struct mpi_call *call,
+                               struct mpi_candidates *found)
 {
     const struct tuning_row *row = choose_row(&call->request, call->total);
     const struct guard_entry *e = NULL;
 
+    if (!call->total)
+        return REASON_EMPTY;
     if (row && !row->algorithm)
         return REASON_PROFILE;
     if (choose_is_guarded(call->collective))
@@ -58,10 +61,19 @@ enum reason mpi_candidates_judged(struct mpi_comm *c, const struct mpi_call *cal
     if (e && e->best == GUARD_NATIVE)
         return e->why ? (enum reason)e->why : REASON_SLOWER;
     if (e)
-        list[(*n)++] = e->reroute[e->best - 1];
+        found->list[found->n++] = e->reroute[e->best - 1];
     else if (row || !choose_is_guarded(call->collective))
-        *n = mpi_find_candidates(call, row, list);
+        found->n = mpi_find_candidates(call, row, found->list);
     else
         return REASON_UNJUDGED;
-    return *n ? REASON_NONE : choose_why_nothing(&call->request);
+    return found->n ? REASON_NONE : choose_why_nothing(&call->request);
+}
+
+struct mpi_candidates mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call)
+{
+    struct mpi_candidates found;
+
+    found.n = 0;
+    found.why = find_judged(c, call, &found);
+    return found;
 }

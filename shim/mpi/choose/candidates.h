@@ -7,25 +7,19 @@
 #define COLLSHIM_SHIM_MPI_CANDIDATES_H
 
 #include "shim/decide/choose/choose.h"
-#include "shim/mpi/call/call.h"
-
-struct mpi_comm;
+#include "shim/mpi/run/run.h"
 
 /* The classes that the guard measures apart: exchanges by their skew, others by the place of the
    buffers. */
 unsigned mpi_guard_kind(const struct mpi_comm *c, const struct mpi_call *call);
 
 /* The algorithm that a setting or row names, or else the model's choice. row: the tuning profile's,
-   or NULL. list: [GUARD_REROUTES]. Returns how many there are. */
+   or NULL. list: [PLAN_CANDIDATES]. Returns how many there are. */
 int mpi_find_candidates(const struct mpi_call *call, const struct tuning_row *row,
                         struct plan_candidate *list);
 
-/*
- * Candidates for a call that can neither measure nor ask: what is forced, what the guard judged
- * best in blocking calls like it, else the tuning profile's row. *n counts them. REASON_NONE, or
- * why there are none.
- */
-enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
-                            struct plan_candidate list[GUARD_REROUTES], int *n);
+/* Candidates for a call that can neither measure nor ask: what is forced, what the guard judged
+   best in blocking calls like it, else the tuning profile's row. */
+struct mpi_candidates mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call);
 
 #endif

@@ -98,10 +98,8 @@ static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_ca
 /* A call that runs later: a nonblocking or a persistent one. */
 static struct mpi_outcome start(struct mpi_comm *c, struct mpi_call *call)
 {
-    struct mpi_candidates found;
+    struct mpi_candidates found = mpi_find_judged(c, call);
 
-    found.n = 0;
-    found.why = call->total ? mpi_find_judged(c, call, found.list, &found.n) : REASON_EMPTY;
     return call->persistent ? persistent_run(c, call, &found) : nonblocking_run(c, call, &found);
 }
 
