@@ -117,7 +117,7 @@ def hpcc(_quick):
         ],
         [
             Result(r"^Success=(.*)", wanted="1"),
-            Result(r"^(Found 0 errors in) .*passed"),
+            Result(r"^Found \d+ errors in .*\((\w+)\)", wanted="passed"),
             Result(r"^MPIFFT_N=(.*)"),
             Result(r"^HPL_N=(.*)"),
             Result(r"(PASSED|FAILED)", wanted="PASSED"),
