@@ -134,11 +134,12 @@ static unsigned kind_of(const struct nccl_bundle *b)
 /* All turns of a round are behind: let the guard draw its conclusions. */
 static void conclude(struct nccl_bundle *b, struct guard_entry *e, const struct nccl_events *events)
 {
-    for (int slot = 0; slot < e->turns; slot++) {
+    for (int slot = 0; slot < e->turns.n; slot++) {
         double took = seconds_of(b->c, events, slot);
 
         if (events->row[slot] && took < INFINITY)
-            site_add_time(events->row[slot], e->turn[slot] != GUARD_NATIVE, (uint64_t)(took * 1e9));
+            site_add_time(events->row[slot], e->turns.contender[slot] != GUARD_NATIVE,
+                          (uint64_t)(took * 1e9));
         guard_note(e, slot, took);
     }
     if (!guard_conclude(&b->c->guard, e, agree_on_largest, b->c))
