@@ -300,9 +300,9 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
         return REASON_SMALL;
     if (!(*c = mpi_gate_agreed(call, a->size, &why)))
         return why;
-    if (!(*c)->rows)
+    if (!(*c)->matrix)
         return REASON_UNJUDGED;
-    own = *(*c)->rows; /* where memory lacks (nonblocking_room) */
+    own = *(*c)->matrix; /* where memory lacks (nonblocking_room) */
     alltoallv_keep(a, call, &own);
     if (grid_demand(a->comm, a->size, sends, receives, own.matrix) < 0)
         why = REASON_ARGUMENTS;

@@ -137,7 +137,7 @@ enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call
 
     if (!why)
         c = mpi_gate_agreed(call, a->size, &why);
-    if (!why && a->send.peer && !a->single && !(c->rows && c->rows->single))
+    if (!why && a->send.peer && !a->single && !(c->matrix && c->matrix->single))
         why = REASON_UNJUDGED;
     if (!why)
         why = late_sizes_judge(c, call, NO_ROOT, (size_t)a->size + MATRIX_EXTRA,

@@ -265,7 +265,7 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 
     if (!why && (c = mpi_gate_agreed(call, size, &why)))
         why = late_sizes_judge(c, call, a->root, (size_t)size,
-                               !!(c->rerouted & 1u << call->collective), &u);
+                               !!(c->history.rerouted & 1u << call->collective), &u);
     if (why)
         return library_serves(call, why);
     call->room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;

@@ -133,10 +133,10 @@ static void take_out(struct pending *p)
     struct mpi_comm *c = p->comm, **at = &busy;
 
     while (!p->next && *at && *at != c)
-        at = &(*at)->next_busy;
+        at = &(*at)->nonblocking.next_busy;
     if (!p->next && *at)
-        *at = c->next_busy;
-    __atomic_store_n(&c->pending, p->next, __ATOMIC_RELEASE);
+        *at = c->nonblocking.next_busy;
+    __atomic_store_n(&c->nonblocking.first, p->next, __ATOMIC_RELEASE);
 }
 
 /* The call has run, with that code, and the library's beside it, if any, with the other. */
@@ -262,7 +262,7 @@ static int is_through_beside(struct pending *p, int *rc)
 /* One step of a communicator's first call. Returns 1 if anything moved. */
 static int step(struct mpi_comm *c)
 {
-    struct pending *p = c->pending;
+    struct pending *p = c->nonblocking.first;
     int over = p->through, moved = 0, rc = MPI_SUCCESS, there = 1;
 
     if (!over)
@@ -283,7 +283,7 @@ static int step_all(int *over)
     int left = 0, moved = step_besides ? step_besides(&left) : 0;
 
     for (struct mpi_comm *c = busy, *next; c; c = next) {
-        next = c->next_busy; /* c may leave the list */
+        next = c->nonblocking.next_busy; /* c may leave the list */
         moved |= step(c);
     }
     *over = !busy && !left;
@@ -426,12 +426,12 @@ void pending_start(struct pending *p)
     pending_enter();
     p->next = NULL;
     p->begun = p->through = 0;
-    if (c->pending) {
-        c->last_pending->next = p;
-        c->last_pending = p;
+    if (c->nonblocking.first) {
+        c->nonblocking.last->next = p;
+        c->nonblocking.last = p;
     } else {
-        c->pending = c->last_pending = p;
-        c->next_busy = busy;
+        c->nonblocking.first = c->nonblocking.last = p;
+        c->nonblocking.next_busy = busy;
         busy = c;
         step(c);
     }
@@ -448,7 +448,7 @@ static void advance_until_done(const struct mpi_comm *c)
 
     for (;;) {
         pending_enter();
-        int moved = step_all(&over), done = c ? !c->pending : !busy;
+        int moved = step_all(&over), done = c ? !c->nonblocking.first : !busy;
         leave();
         end_all();
         if (done)
@@ -461,7 +461,7 @@ static void advance_until_done(const struct mpi_comm *c)
 
 void pending_drain(struct mpi_comm *c)
 {
-    if (__atomic_load_n(&c->pending, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&c->nonblocking.first, __ATOMIC_ACQUIRE))
         advance_until_done(c);
 }
 

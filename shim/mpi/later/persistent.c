@@ -282,7 +282,7 @@ struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,
     if (call->total && settings.cfg.mode == CFG_MODE_VERIFY)
         why = REASON_WAITING;
     close_leaving();
-    if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
         mpi_call_drop(call);

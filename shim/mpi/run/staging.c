@@ -70,8 +70,8 @@ static size_t alignment_of(const struct mpi_call *call)
 static struct cuda_gpu **find_gpu(struct mpi_comm *c, const struct cuda_place *place)
 {
     for (int i = 0; i < GPUS_KEPT; i++)
-        if (!c->gpu[i] || cuda_gpu_is_at(c->gpu[i], place))
-            return &c->gpu[i];
+        if (!c->room.gpu[i] || cuda_gpu_is_at(c->room.gpu[i], place))
+            return &c->room.gpu[i];
     return NULL;
 }
 
