@@ -144,7 +144,7 @@ struct mpi_outcome mpi_reroute_wrong(struct mpi_comm *c, const struct mpi_call *
     struct mpi_call none = *call;
 
     none.wrong = wrong;
-    none.ninputs = 0;
-    none.nblocks = 0;
+    none.input.n = 0;
+    none.output.n = 0;
     return mpi_reroute(c, &none);
 }

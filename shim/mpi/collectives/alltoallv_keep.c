@@ -37,13 +37,13 @@ static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **
 
     *room += (size_t)n * sizeof *own;
     for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
-        MPI_Datatype *kept = &call->types[call->ntypes];
+        MPI_Datatype *kept = &call->owned.types[call->owned.ntypes];
 
         *kept = MPI_DATATYPE_NULL;
         if (!count_of(s, i))
             continue;
         rc = layout_of(s->types[i], &own[i]) < 0 ? MPI_ERR_TYPE : layout_keep(&own[i], kept);
-        call->ntypes += *kept != MPI_DATATYPE_NULL;
+        call->owned.ntypes += *kept != MPI_DATATYPE_NULL;
     }
     s->own = n ? own : NULL;
     return rc;
@@ -59,17 +59,17 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
         (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
     size_t bytes =
         odd * sizeof(struct layout) + (2 * line + n * line + 3 * blocks + 2) * sizeof *own->sends;
-    char *rest = calloc(1, bytes + odd * sizeof *call->types);
+    char *rest = calloc(1, bytes + odd * sizeof *call->owned.types);
 
-    call->room = rest;
-    call->lacks_room = 1;
+    call->owned.room = rest;
+    call->owned.lacks_room = 1;
     if (!rest)
         return 0;
-    call->types = (MPI_Datatype *)(rest + bytes);
+    call->owned.types = (MPI_Datatype *)(rest + bytes);
     if (keep_layouts(s, a->size, call, &rest) || keep_layouts(r, a->size, call, &rest)) {
         mpi_call_drop(call);
-        call->room = NULL;
-        call->ntypes = 0;
+        call->owned.room = NULL;
+        call->owned.ntypes = 0;
         s->own = r->own = NULL;
         return 0;
     }
@@ -79,7 +79,7 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
     rest = (char *)(own->matrix + n * line);
     keep_blocks(s, a->size, &rest);
     keep_blocks(r, a->size, &rest);
-    call->lacks_room = 0;
+    call->owned.lacks_room = 0;
     return 1;
 }
 

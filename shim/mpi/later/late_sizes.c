@@ -211,7 +211,7 @@ int late_sizes_finish(struct late_sizes *u, struct mpi_comm *c, struct ready *re
         return MPI_ERR_TRUNCATE;
     if (rc) {
         call->wrong = rc;
-        call->ninputs = call->nblocks = 0;
+        call->input.n = call->output.n = 0;
     }
     if (!call->total) {
         count_native(call->collective, REASON_EMPTY);

@@ -85,7 +85,7 @@ static int open_started(struct started *s, struct mpi_comm *c, const struct read
 
     if (rc != MPI_SUCCESS) {
         mpi_call_drop(&ready->call);
-        late_sizes_close(ready->call.late_sizes);
+        late_sizes_close(ready->call.owned.late_sizes);
         return rc;
     }
     rc = pending_open(&s->pending, c, ready, 0, on_done);
@@ -108,14 +108,14 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
         rc = open_started(s, c, ready);
     } else {
         mpi_call_drop(&ready->call);
-        late_sizes_close(ready->call.late_sizes);
+        late_sizes_close(ready->call.owned.late_sizes);
     }
     if (rc != MPI_SUCCESS) {
         free(s);
         s = get_spare(c);
         pending_stand_in(&s->pending, c, ready, s->spare, on_done);
         *ready->call.nonblocking = MPI_REQUEST_NULL;
-    } else if (!ready->call.late_sizes) {
+    } else if (!ready->call.owned.late_sizes) {
         count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
                       ready->call.total);
     }
@@ -129,7 +129,7 @@ int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, stru
 {
     struct ready ready = {.call = *call, .ppg = 1};
 
-    ready.call.late_sizes = u;
+    ready.call.owned.late_sizes = u;
     return nonblocking_start(c, &ready, 1, lacks || !u);
 }
 
@@ -186,14 +186,15 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
         mpi_call_drop(call);
         return run_natively(call, why);
     }
-    int lacks = rc || call->lacks_room;
+    int lacks = rc || call->owned.lacks_room;
     return run_failed(nonblocking_start(c, &ready, c->plans.unagreed, lacks));
 }
 
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)
 {
-    return call->room ? (char *)call->room + (size_t)c->size * (sizeof(uint64_t) + sizeof(size_t))
-                      : NULL;
+    return call->owned.room
+               ? (char *)call->owned.room + (size_t)c->size * (sizeof(uint64_t) + sizeof(size_t))
+               : NULL;
 }
 
 void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset)
@@ -206,8 +207,8 @@ void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes,
         *offset = c->room.offset;
     if (!call->nonblocking)
         return;
-    call->room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
-    call->lacks_room = !room;
+    call->owned.room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
+    call->owned.lacks_room = !room;
     if (!room)
         return;
     *bytes = (size_t *)(room + n);

@@ -18,13 +18,14 @@ enum { SURELY = 8, MOST_PATIENCE = 64 };
 /* A thread may call MPI that has no context itself; its buffers have one. */
 static int32_t gpu_of(const struct mpi_call *call)
 {
-    struct call_block in = call->input_block, out = {0};
+    struct call_block in = call->input.block, out = {0};
     struct cuda_place place;
 
-    if (call->nblocks)
-        out = call->output_block(call, 0);
-    return device_holds(call_block_layout(&in, &call->input), in.user, in.count, &place) ||
-                   device_holds(call_block_layout(&out, &call->output), out.user, out.count, &place)
+    if (call->output.n)
+        out = call->output.block(call, 0);
+    return device_holds(call_block_layout(&in, &call->input.layout), in.user, in.count, &place) ||
+                   device_holds(call_block_layout(&out, &call->output.layout), out.user, out.count,
+                                &place)
                ? gpus_number(cuda_place_address(&place))
                : gpus_here();
 }

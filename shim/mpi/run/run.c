@@ -246,7 +246,7 @@ static int recipe_suits(const struct plan_request *q, const struct plan_algorith
 static int take_part(struct mpi_call *call)
 {
     call->wrong = MPI_ERR_NO_MEM;
-    call->ninputs = call->nblocks = 0;
+    call->input.n = call->output.n = 0;
     return 0;
 }
 
