@@ -72,7 +72,7 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 
 static int hand_over(struct nccl_comm *c, struct ppg *p, const struct nccl_plan *plan)
 {
-    struct nccl_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plan)};
+    struct nccl_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plans.plan)};
 
     for (int i = 0; i < p->helpers; i++)
         if (ppg_orders_plan(i, &o, plan->rounds, &c->stopped))
@@ -157,7 +157,8 @@ static int hand_out(const struct cutting *k, int i, uint32_t ticket)
     const struct nccl_order_channel *at = ppg_orders_at(i - 1, k->p->channel);
     struct nccl_order o = {.kind = NCCL_ORDER_RUN,
                            .channel = k->p->channel,
-                           .plan = k->plan ? (int32_t)(k->plan - k->c->plan) : NCCL_ORDERS_LIBRARY,
+                           .plan = k->plan ? (int32_t)(k->plan - k->c->plans.plan)
+                                           : NCCL_ORDERS_LIBRARY,
                            .ticket = ticket,
                            .count = elements(k, i),
                            .type = (int32_t)k->call->type,
@@ -253,7 +254,7 @@ static size_t slice_elements(const struct nccl_call *call, int slices)
 
 static struct nccl_plan *plan_of(struct nccl_comm *c, const struct rounds *r)
 {
-    struct nccl_plan *plan = c->plan;
+    struct nccl_plan *plan = c->plans.plan;
 
     while (plan->rounds != r)
         plan++;
