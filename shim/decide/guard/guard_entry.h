@@ -40,7 +40,7 @@ struct guard_verdict {
     struct estimate against; /* logarithm of the rival's time through the library's */
 };
 
-/* What was known of the contenders before any call. */
+/* Estimates of the contenders before any call. */
 struct guard_prior {
     struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs; spread 0: nothing */
     double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
@@ -58,20 +58,20 @@ struct guard_turns {
     uint8_t led;   /* calls before this turn that are not measured, so far */
 };
 
-/* What measuring costs. */
+/* The cost of measuring. */
 struct guard_cost {
     double spent;     /* time lost by trying, in calls of the one in use */
     double agreement; /* the time of this rank's last agreement with its arithmetic, by the byte */
     double agreeing;  /* the time of an agreement, in calls */
 };
 
-/* The calls that take part. */
+/* The sizes of calls that take part. */
 struct guard_sizes {
-    uint64_t total;           /* their bytes */
+    uint64_t total;           /* bytes of such a call */
     uint8_t elsewhere, loose; /* calls of other sums since one took part; all may */
 };
 
-/* When rounds are made. */
+/* The distance of rounds. */
 struct guard_look {
     uint32_t left, apart; /* settled: calls until the next look; between looks */
     uint8_t free_rounds;  /* that may follow each other */
@@ -91,7 +91,7 @@ struct guard_change {
     uint8_t alarms;   /* looks in a row that found the one in use slower */
 };
 
-/* What the evidence does not tell. */
+/* The limits of the evidence. */
 struct guard_doubts {
     uint32_t seen[GUARD_CONTENDERS]; /* calls when a contender was last measured */
     uint8_t discarded;               /* contenders whose only call was held up, a bit each */

@@ -43,7 +43,7 @@ struct library_buffer;
 struct matrix_call;
 struct mpi_comm;
 
-/* What a call owns that outlives its start. */
+/* The memory of a call that outlives its start. */
 struct call_owned {
     void *room;     /* of a nonblocking call: its sizes, and where blocks start */
     int lacks_room; /* there is no memory for it: these are the communicator's */

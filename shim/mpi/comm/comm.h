@@ -35,13 +35,13 @@ struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 
 enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 
-/* What is known of the rails (rails_follow.h). */
+/* The rails, as far as they are known (rails_follow.h). */
 struct mpi_rails {
     enum load_worth measured; /* so far; all of it if there is nothing to be measured */
     double rate;              /* measured, of a usual rail: bytes/s; 0: not known */
     struct load_crossed crossed;
     int followed;        /* they were measured, and may change */
-    int noted;           /* by the last call */
+    int noted;           /* the last call was (rails_note) */
     int of_profile;      /* the topology's rates are those of a tuning profile */
     int nodes_as_in_job; /* the topology's nodes are all of the job's, in its order */
     struct follow follow;
@@ -54,7 +54,7 @@ struct mpi_history {
     unsigned turn;       /* rerouted calls, for COLLSHIM_MODE=ab */
 };
 
-/* What was measured of the calls. */
+/* Measurements of the calls. */
 struct mpi_measured {
     struct guard guard;
     struct mpi_due {
@@ -97,11 +97,11 @@ struct mpi_persistent {
     int taken;               /* of a channel: by a request */
 };
 
-/* What a nonblocking call lacked. The next blocking one sees to it. */
+/* Agreements that a nonblocking call lacked: the next blocking one brings them. */
 struct mpi_wants {
-    struct reduction reduction; /* the ranks are to agree on it, */
+    struct reduction reduction; /* its pair is to be agreed on, */
     int pair;                   /* if so */
-    int team;                   /* helpers, which have not started */
+    int team;                   /* it would use helpers, which have not started */
 };
 
 struct mpi_comm {

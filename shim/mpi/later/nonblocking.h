@@ -22,11 +22,11 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
                                    const struct mpi_candidates *found);
 
 /*
- * Start a call that is ready, or that knows its sizes later (late_sizes.h). What it owns is not the
- * caller's from here on. asks: in its turn the ranks ask each other whether one lacks memory, and
- * end the call on all of them if so. It is the same on all ranks. lacks: this one does already.
- * Returns an MPI code: of a start that has failed here, whose request is null. This rank takes part
- * all the same.
+ * Start a call that is ready, or that knows its sizes later (late_sizes.h). From here on
+ * the start owns what the call owns. asks: in its turn the ranks ask each other whether one lacks
+ * memory, and end the call on all of them if so. It is the same on all ranks. lacks: this one does
+ * already. Returns an MPI code: of a start that has failed here, whose request is null. This rank
+ * takes part all the same.
  */
 int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
 

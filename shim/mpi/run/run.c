@@ -286,7 +286,7 @@ enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
 {
     enum reason why = run_prepare(c, call, r, ready, rc);
 
-    /* Where the others do not ask: once more. */
+    /* The others do not ask: this rank tries once more. */
     if (*rc == -ENOMEM && c->plans.unagreed && !c->ask.limited)
         why = run_prepare(c, call, r, ready, rc);
     if (!c->plans.unagreed)

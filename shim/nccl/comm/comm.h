@@ -96,7 +96,7 @@ struct nccl_plans {
     struct picks picks;
 };
 
-/* What was measured of its calls. */
+/* Measurements of its calls. */
 struct nccl_measured {
     struct guard guard;
     struct nccl_events events[GUARD_ENTRIES]; /* of its entries */
