@@ -25,13 +25,14 @@ static struct call_block own_block(const struct mpi_call *call, int i)
 /* All blocks, at the root. */
 static void fill_input(const struct rooted *a, struct mpi_call *call, int size)
 {
-    call->input.block = input_block(call, 0);
-    call->input.block.count =
-        call->input.layout.size ? (MPI_Count)call->total / call->input.layout.size : 0;
-    if (a->offset && !rooted_is_packed(a, &call->input.layout, size)) {
-        call->input.stage = 1;
-        call->input.n = size;
-        call->input.blocks = input_block;
+    struct call_input *in = &call->input;
+
+    in->block = input_block(call, 0);
+    in->block.count = in->layout.size ? (MPI_Count)call->total / in->layout.size : 0;
+    if (a->offset && !rooted_is_packed(a, &in->layout, size)) {
+        in->stage = 1;
+        in->n = size;
+        in->blocks = input_block;
     }
 }
 

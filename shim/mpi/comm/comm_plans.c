@@ -60,10 +60,10 @@ static int key_of(const struct plan_request *q, struct plan_request *key)
     return plan_in_place(q, q->rank);
 }
 
-static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *key,
+static struct mpi_plan *find_plan(const struct mpi_plans *plans, const struct plan_request *key,
                                   const struct plan_algorithm *a)
 {
-    struct mpi_plan *p = c->plans.list;
+    struct mpi_plan *p = plans->list;
 
     while (p && !plan_key_is(&p->key, key, a, 0))
         p = p->next;
@@ -72,14 +72,14 @@ static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request 
 
 /* Those of its kind that were not used for the longest time are freed if there are too many. Ranks
    have the same agreed ones, in the same order. A call in slices keeps all of its plans. */
-static void forget_oldest(struct mpi_comm *c, int demand, int agreed)
+static void forget_oldest(struct mpi_plans *plans, int demand, int agreed)
 {
     int most = demand ? DEMANDS_KEPT : PLANS_KEPT + settings.cfg.ppg - 1, kept;
     struct mpi_plan **oldest = NULL;
 
     do {
         kept = 0;
-        for (struct mpi_plan **at = &c->plans.list; *at; at = &(*at)->next) {
+        for (struct mpi_plan **at = &plans->list; *at; at = &(*at)->next) {
             struct mpi_plan *p = *at;
 
             if ((p->key.request.demand != NULL) != demand || p->agreed != agreed)
@@ -147,27 +147,28 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing)
 {
+    struct mpi_plans *plans = &c->plans;
     struct plan_request key;
     int rc = 0;
 
     request->topo = c->topo;
     request->rank = c->rank;
     int form = key_of(request, &key);
-    struct mpi_plan *p = find_plan(c, &key, a);
+    struct mpi_plan *p = find_plan(plans, &key, a);
     if (!p && !(rc = make_plan(c, request, a, &p))) {
-        p->next = c->plans.list;
-        c->plans.list = p;
-        p->used = c->plans.uses;
-        forget_oldest(c, key.demand != NULL, 0);
+        p->next = plans->list;
+        plans->list = p;
+        p->used = plans->uses;
+        forget_oldest(plans, key.demand != NULL, 0);
     }
     if (rc == -ENOTSUP)
         return rc;
-    c->plans.unagreed |= !p || !p->agreed;
+    plans->unagreed |= !p || !p->agreed;
     if (!p)
         return rc;
-    if (c->plans.preparing || !p->agreed)
-        p->used = c->plans.uses;
-    p->wanted = c->plans.preparing && !p->agreed;
+    if (plans->preparing || !p->agreed)
+        p->used = plans->uses;
+    p->wanted = plans->preparing && !p->agreed;
     if (!p->built[form].plan && (rc = add_form(c, request, a, &p->built[form])))
         form = !form;
     *plan_p = p->built[form].plan;
@@ -219,8 +220,8 @@ int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
     for (struct mpi_plan *p = c->plans.list; p; p = p->next)
         if (p->wanted && !*rc && !lacking)
             p->agreed = 1;
-    forget_oldest(c, 0, 1);
-    forget_oldest(c, 1, 1);
+    forget_oldest(&c->plans, 0, 1);
+    forget_oldest(&c->plans, 1, 1);
     return !lacking;
 }
 

@@ -129,19 +129,20 @@ static int allocate_on_host(struct staging *s, const struct plan *plan, int own_
 static int staging_fill(struct staging *s, const struct mpi_call *call, MPI_Comm comm,
                         int own_input)
 {
+    const struct call_input *in = &call->input;
+    const struct call_output *out = &call->output;
     int rc = MPI_SUCCESS;
 
-    for (int i = 0; rc == MPI_SUCCESS && own_input && i < call->input.n; i++) {
-        struct call_block b = call->input.blocks(call, i);
-        rc = device_pack(call_block_layout(&b, &call->input.layout), b.user, b.count,
-                         s->input + b.packed, comm);
+    for (int i = 0; rc == MPI_SUCCESS && own_input && i < in->n; i++) {
+        struct call_block b = in->blocks(call, i);
+        rc = device_pack(call_block_layout(&b, &in->layout), b.user, b.count, s->input + b.packed,
+                         comm);
     }
-    if (own_input && !call->input.n)
-        rc = device_pack(&call->input.layout, call->input.block.user, call->input.block.count,
-                         s->input, comm);
-    if (rc == MPI_SUCCESS && s->own_output && call->output.held != NO_BLOCK) {
-        struct call_block own = call->output.block(call, call->output.held);
-        rc = device_pack(&call->output.layout, own.user, own.count, s->output + own.packed, comm);
+    if (own_input && !in->n)
+        rc = device_pack(&in->layout, in->block.user, in->block.count, s->input, comm);
+    if (rc == MPI_SUCCESS && s->own_output && out->held != NO_BLOCK) {
+        struct call_block own = out->block(call, out->held);
+        rc = device_pack(&out->layout, own.user, own.count, s->output + own.packed, comm);
     }
     return rc;
 }

@@ -136,10 +136,10 @@ static int nccl_plan_describe(struct nccl_plan *p, const struct plan_request *q,
     return plan_key_set(&p->key, q, a, beside);
 }
 
-static struct nccl_plan *nccl_plan_find(struct nccl_comm *c, const struct plan_request *q,
+static struct nccl_plan *nccl_plan_find(struct nccl_plans *plans, const struct plan_request *q,
                                         const struct plan_algorithm *a, uint64_t beside)
 {
-    for (struct nccl_plan *p = c->plans.plan; p < c->plans.plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         if (plan_key_is(&p->key, q, a, beside))
             return p;
     return NULL;
@@ -148,21 +148,21 @@ static struct nccl_plan *nccl_plan_find(struct nccl_comm *c, const struct plan_r
 int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
                          const struct plan_algorithm *a, uint64_t beside)
 {
-    const struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
+    const struct nccl_plan *p = nccl_plan_find(&c->plans, q, a, beside);
 
     return p && p->rounds && p->drop == c->scratch.drops;
 }
 
 /* The entry that is given up for a new one. Notes take no more than half of the table, so that ever
  * new sizes do not drive out what is used again and again. */
-static struct nccl_plan *oldest(struct nccl_comm *c)
+static struct nccl_plan *oldest(struct nccl_plans *plans)
 {
     struct nccl_plan *old = NULL;
     int noted = 0;
 
-    for (struct nccl_plan *p = c->plans.plan; p < c->plans.plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         noted += p->only_noted;
-    for (struct nccl_plan *p = c->plans.plan; p < c->plans.plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         if (noted < COMM_PLANS / 2 || p->only_noted)
             old = !old || p->used < old->used ? p : old;
     return old;
@@ -171,21 +171,21 @@ static struct nccl_plan *oldest(struct nccl_comm *c)
 int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
                           const struct plan_algorithm *a, uint64_t beside)
 {
-    struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
+    struct nccl_plan *p = nccl_plan_find(&c->plans, q, a, beside);
 
     if (p)
         return 1;
-    p = oldest(c);
+    p = oldest(&c->plans);
     nccl_plan_describe(p, q, a, beside, ++c->plans.used);
     p->only_noted = 1;
     return 0;
 }
 
 /* Rounds of nearly the same request: these are cut alike, and it is not searched again how. */
-static const struct rounds *similar(const struct nccl_comm *c, const struct plan_request *q,
+static const struct rounds *similar(const struct nccl_plans *plans, const struct plan_request *q,
                                     const struct plan_algorithm *a)
 {
-    for (const struct nccl_plan *p = c->plans.plan; p < c->plans.plan + COMM_PLANS; p++)
+    for (const struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         if (p->rounds && plan_key_is_near(&p->key, q, a))
             return p->rounds;
     return NULL;
@@ -222,7 +222,7 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
                                       const struct plan_algorithm *a, uint64_t beside,
                                       CUstream stream)
 {
-    struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
+    struct nccl_plan *p = nccl_plan_find(&c->plans, q, a, beside);
     int ready;
 
     q->topo = c->topo;
@@ -232,12 +232,12 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
         return p->rounds;
     }
     if (!p)
-        p = oldest(c);
+        p = oldest(&c->plans);
     ready = p->rounds && plan_key_is(&p->key, q, a, beside);
     if (!ready)
         ready = nccl_plan_describe(p, q, a, beside, ++c->plans.used) == 0;
     p->drop = c->scratch.drops;
-    ready = ready && nccl_plan_make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
+    ready = ready && nccl_plan_make_ready(c, q, a, beside, similar(&c->plans, q, a), &p->rounds);
     if (!nccl_comm_all_same(c, ready, what_is(p, q, a)) ||
         !is_connected(c, p->rounds, q->demand != NULL, stream)) {
         rounds_free(p->rounds);

@@ -39,6 +39,7 @@ static int works(const struct ppg *p)
 /* A piece for each helper, in one allocation of ours. */
 static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 {
+    struct ppg_staging *s = &p->staging;
     struct nccl_order o = {.kind = NCCL_ORDER_STAGE, .channel = p->channel};
     CUipcMemHandle handle;
     uint64_t got;
@@ -50,16 +51,16 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
     more = scratch_take(c->cu, piece * (uint64_t)p->helpers, &got);
     scratch_keep(more); /* helpers open it, and have it open as long as they live */
     if (!more || c->cu->IpcGetMemHandle(&handle, (CUdeviceptr)more) != CUDA_SUCCESS) {
-        scratch_give(p->staging.context, more, got, NULL);
+        scratch_give(s->context, more, got, NULL);
         c->cu->EventDestroy(last);
         return -1;
     }
     memcpy(o.handle, &handle, sizeof o.handle);
-    scratch_give(p->staging.context, p->staging.at, p->staging.bytes, p->staging.last);
-    p->staging.at = more;
-    p->staging.bytes = got;
-    p->staging.last = last;
-    p->staging.has_run = 0;
+    scratch_give(s->context, s->at, s->bytes, s->last);
+    s->at = more;
+    s->bytes = got;
+    s->last = last;
+    s->has_run = 0;
     for (int i = 0; i < p->helpers; i++) {
         o.offset = (uint64_t)i * piece;
         if (ppg_orders_ask(i, &o, &c->stopped)) {
