@@ -219,7 +219,7 @@ static int reserve_early(struct shm *t, unsigned nslots)
 {
     unsigned most = nslots + SHM_NOTICES * (unsigned)t->members;
 
-    return most <= t->nearly ? 0 : shm_peer_add_early(t, most - t->nearly);
+    return most <= t->early.n ? 0 : shm_peer_add_early(&t->early, most - t->early.n);
 }
 
 static int shm_reserve(void *state, unsigned nslots)
@@ -298,9 +298,9 @@ int xport_shm_place(struct xport *x, const int *member, int members, int rank, i
     t->members = members;
     t->member_of = malloc((size_t)nranks * sizeof *t->member_of);
     t->peer = calloc((size_t)members, sizeof *t->peer);
-    t->bounce = aligned_alloc(64, REDUCE_PIECE);
-    t->room = 1;
-    if (!t->member_of || !t->peer || !t->bounce)
+    t->combining.bounce = aligned_alloc(64, REDUCE_PIECE);
+    t->combining.room = 1;
+    if (!t->member_of || !t->peer || !t->combining.bounce)
         return -ENOMEM;
     for (int r = 0; r < nranks; r++)
         t->member_of[r] = -1;
@@ -387,35 +387,35 @@ void xport_shm_close(struct xport *x)
         return;
     xport_shm_joined(x);
     shm_segment_close(&t->segment);
-    while (t->blocks) {
-        struct early_block *b = t->blocks;
+    while (t->early.blocks) {
+        struct early_block *b = t->early.blocks;
 
-        t->blocks = b->next;
+        t->early.blocks = b->next;
         free(b);
     }
     free(t->peer);
     free(t->member_of);
     free(t->slot);
-    free(t->bounce);
+    free(t->combining.bounce);
     free(t);
     x->state = NULL;
 }
 
 int xport_shm_use_workers(struct xport *x, struct workers *h)
 {
-    struct shm *t = x->state;
+    struct combining *c = &((struct shm *)x->state)->combining;
     int count = h ? workers_count(h) : 1;
 
-    if (count > t->room) {
+    if (count > c->room) {
         char *more = aligned_alloc(64, (size_t)count * REDUCE_PIECE);
 
         if (!more)
             return -ENOMEM;
-        free(t->bounce);
-        t->bounce = more;
-        t->room = count;
+        free(c->bounce);
+        c->bounce = more;
+        c->room = count;
     }
-    t->workers = h;
+    c->workers = h;
     return 0;
 }
 

@@ -172,32 +172,32 @@ static void match(struct peer *p, struct slot *s, const struct shm_post *post)
     fifo_put(s->lent && s->anywhere && !s->failed ? &p->arrived : &p->matched, s);
 }
 
-int shm_peer_add_early(struct shm *t, unsigned n)
+int shm_peer_add_early(struct early_stock *stock, unsigned n)
 {
     struct early_block *b = malloc(sizeof *b + n * sizeof *b->early);
 
     if (!b)
         return -ENOMEM;
-    b->next = t->blocks;
-    t->blocks = b;
-    t->nearly += n;
+    b->next = stock->blocks;
+    stock->blocks = b;
+    stock->n += n;
     for (unsigned i = 0; i < n; i++) {
-        b->early[i].next = t->spare;
-        t->spare = &b->early[i];
+        b->early[i].next = stock->spare;
+        stock->spare = &b->early[i];
     }
     return 0;
 }
 
 /* Ranks whose sizes differ may send more than there is room for. */
-static int keep_early(struct shm *t, struct peer *p, const struct shm_post *post)
+static int keep_early(struct early_stock *stock, struct peer *p, const struct shm_post *post)
 {
     enum { MORE = 16 };
     struct early **end = &p->early;
 
-    if (!t->spare && shm_peer_add_early(t, MORE))
+    if (!stock->spare && shm_peer_add_early(stock, MORE))
         return -ENOMEM;
-    struct early *e = t->spare;
-    t->spare = e->next;
+    struct early *e = stock->spare;
+    stock->spare = e->next;
     *e = (struct early){.post = *post};
     while (*end)
         end = &(*end)->next;
@@ -210,7 +210,7 @@ static int take_posts(struct shm *t, struct peer *p)
     while (load(&p->in->taken) != load(&p->in->posted)) {
         struct shm_post post = p->in->post[load(&p->in->taken) % SHM_POSTS];
         struct slot *s = fifo_take_tag(&p->unmatched, post.tag);
-        int rc = s ? 0 : keep_early(t, p, &post);
+        int rc = s ? 0 : keep_early(&t->early, p, &post);
         if (rc)
             return rc;
         if (s)
@@ -287,8 +287,8 @@ void shm_peer_receive(struct shm *t, struct peer *p, struct slot *s)
         if (e->post.tag != s->tag)
             continue;
         *at = e->next;
-        e->next = t->spare;
-        t->spare = e;
+        e->next = t->early.spare;
+        t->early.spare = e;
         match(p, s, &e->post);
         return;
     }

@@ -74,6 +74,20 @@ struct peer {
     struct early *early;      /* borrowed from the transport: without a receive, oldest first */
 };
 
+/* Room for posts that come early. */
+struct early_stock {
+    struct early_block *blocks; /* owned */
+    struct early *spare;        /* of these, those of no peer */
+    unsigned n;                 /* in all blocks */
+};
+
+/* With what receives combine. */
+struct combining {
+    char *bounce;            /* [REDUCE_PIECE * room] owned */
+    int room;                /* for how many workers that is */
+    struct workers *workers; /* borrowed; NULL: the caller works alone */
+};
+
 /* A send since the last poll, by the address of its bytes. */
 enum { TWINS = 16 };
 
@@ -90,14 +104,10 @@ struct shm {
     struct board board;
     struct slot *recent[TWINS];
     unsigned nslots;
-    struct early_block *blocks; /* owned */
-    struct early *spare;        /* of these, those of no peer */
-    unsigned nearly;            /* in all blocks */
-    int next;                   /* the peer that is served first */
-    char *bounce;               /* [REDUCE_PIECE * workers] owned */
-    int room;                   /* of how many workers that is */
-    struct workers *workers;    /* borrowed; NULL: the caller works alone */
-    unsigned *report;           /* during a poll: completed slots */
+    struct early_stock early;
+    struct combining combining;
+    int next;         /* the peer that is served first */
+    unsigned *report; /* during a poll: completed slots */
     unsigned reported;
     struct device *device; /* borrowed: of the call; NULL: it has none */
     char *lends;           /* the window of the device that was used first */
@@ -111,7 +121,7 @@ struct slot *fifo_take(struct fifo *f); /* not of an empty one */
 void shm_peer_post(struct shm *t, struct peer *p);
 
 /* Room for n more posts that come early. Returns 0 or -ENOMEM. */
-int shm_peer_add_early(struct shm *t, unsigned n);
+int shm_peer_add_early(struct early_stock *stock, unsigned n);
 
 /* A receive has been posted. */
 void shm_peer_receive(struct shm *t, struct peer *p, struct slot *s);

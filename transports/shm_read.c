@@ -73,22 +73,22 @@ static void combine_one(void *context, int part)
    caller is to try alone. */
 static ssize_t read_together(struct shm *t, const struct peer *p, struct slot *s)
 {
-    struct together w = {.p = p, .s = s, .bounce = t->bounce};
+    struct together w = {.p = p, .s = s, .bounce = t->combining.bounce};
     size_t left = s->until - s->done;
     int parts, whole = 0;
 
     w.piece = REDUCE_PIECE / s->reduce.grain * s->reduce.grain;
-    w.bytes = w.piece * (size_t)workers_count(t->workers);
+    w.bytes = w.piece * (size_t)workers_count(t->combining.workers);
     w.bytes = left < w.bytes ? left : w.bytes;
     parts = (int)((w.bytes + w.piece - 1) / w.piece);
-    workers_run(t->workers, parts, read_one, &w);
+    workers_run(t->combining.workers, parts, read_one, &w);
     while (whole < parts && w.read[whole])
         whole++;
     if (!whole)
         return 0;
     if (whole < parts)
         w.bytes = (size_t)whole * w.piece;
-    workers_run(t->workers, whole, combine_one, &w);
+    workers_run(t->combining.workers, whole, combine_one, &w);
     s->done += w.bytes;
     return (ssize_t)w.bytes;
 }
@@ -99,8 +99,8 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
     size_t grain = s->buf ? 1 : s->reduce.grain;
     size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
     size_t n = s->until - s->done < piece ? s->until - s->done : piece;
-    char *to = s->buf ? s->buf + s->done : t->bounce;
-    ssize_t got = t->workers && !s->buf && !s->lent && s->until - s->done > piece
+    char *to = s->buf ? s->buf + s->done : t->combining.bounce;
+    ssize_t got = t->combining.workers && !s->buf && !s->lent && s->until - s->done > piece
                       ? read_together(t, p, s)
                       : 0;
 
@@ -117,7 +117,7 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
     if (s->buf)
         s->done += (size_t)got;
     else
-        shm_peer_deliver(s, t->bounce, (size_t)got);
+        shm_peer_deliver(s, t->combining.bounce, (size_t)got);
     return got;
 }
 

@@ -77,9 +77,9 @@ static int same_entry(const struct guard_entry *a, const struct guard_entry *b)
 {
     struct guard_entry x = *a, y = *b;
 
-    x.agreement = y.agreement = 0;
-    memset(x.mine, 0, sizeof x.mine);
-    memset(y.mine, 0, sizeof y.mine);
+    x.cost.agreement = y.cost.agreement = 0;
+    memset(x.turns.mine, 0, sizeof x.turns.mine);
+    memset(y.turns.mine, 0, sizeof y.turns.mine);
     return !memcmp(&x, &y, sizeof x);
 }
 

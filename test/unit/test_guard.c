@@ -383,7 +383,7 @@ START_TEST(test_guard__a_size_that_comes_back_is_compared_with_itself)
     m.share[0] = .93;
     for (int i = 0; i < 200; i++)
         machine_call(&m, i % 3 ? MIB + MIB / 2 : MIB);
-    ck_assert_int_eq(machine_entry(&m)->loose, 0);
+    ck_assert_int_eq(machine_entry(&m)->sizes.loose, 0);
     ck_assert_int_eq(machine_entry(&m)->best, 1);
 }
 END_TEST

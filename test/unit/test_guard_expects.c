@@ -107,8 +107,8 @@ START_TEST(test_guard_expects__looks_are_rare_where_agreements_are_slow)
     struct guard_entry *e = guard_find(&g, COLL_ALLREDUCE, 0, MIB);
     guard_begin(&g, e, MIB, &c, 1);
     for (int call = 0; call < 400; call++)
-        if (call_alone(&g, e, (double[]){1e-3, 3e-3}, agree_slowly) && e->left) {
-            ck_assert_uint_ge(e->left, 15);
+        if (call_alone(&g, e, (double[]){1e-3, 3e-3}, agree_slowly) && e->look.left) {
+            ck_assert_uint_ge(e->look.left, 15);
             looks++;
         }
     ck_assert_int_ge(looks, 3);
@@ -149,7 +149,7 @@ START_TEST(test_guard_expects__an_agreement_that_is_held_up_decides_nothing)
     agreeing = 3e-4;
     ck_assert_int_eq(e->best, 1);
     ck_assert_int_gt(n, 5);
-    ck_assert_double_lt(e->agreeing, .5);
+    ck_assert_double_lt(e->cost.agreeing, .5);
 }
 END_TEST
 

@@ -33,7 +33,7 @@ static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
     int made[RANKS];
 
     for (int r = 0; r < RANKS; r++)
-        for (int slot = 0; slot < e[r]->turns; slot++)
+        for (int slot = 0; slot < e[r]->turns.n; slot++)
             guard_note(e[r], slot, is_missing(m, r, slot) ? INFINITY : m->took[r][slot]);
     for (int r = 0; r < RANKS; r++) {
         struct guard_entry copy = *e[r];

@@ -29,9 +29,9 @@ int guard_settled(struct guard_entry *e)
 {
     if (e->state == FOR_GOOD)
         return 1;
-    if (e->state != SETTLED || e->left == 0)
+    if (e->state != SETTLED || e->look.left == 0)
         return 0;
-    e->left--;
+    e->look.left--;
     return 1;
 }
 
@@ -42,15 +42,15 @@ int guard_wants_candidates(const struct guard_entry *e)
 
 static uint32_t most_apart(const struct guard_entry *e)
 {
-    return e->later ? LATER_APART : MOST_APART;
+    return e->clock.later ? LATER_APART : MOST_APART;
 }
 
 /* Looks are made until the free ones are used up; after that they are some calls apart. Those whose
    agreement takes long are so at any time, and may be further apart than the others. */
 static uint32_t least_apart(const struct guard_entry *e)
 {
-    uint32_t least = e->free_rounds ? 0 : e->calls / GUARD_SHARE, most = most_apart(e);
-    double by_cost = e->agreeing / looking;
+    uint32_t least = e->look.free_rounds ? 0 : e->calls / GUARD_SHARE, most = most_apart(e);
+    double by_cost = e->cost.agreeing / looking;
 
     least = least < most ? least : most;
     return least < by_cost ? (uint32_t)by_cost : least;
@@ -60,7 +60,7 @@ static uint32_t least_apart(const struct guard_entry *e)
    become slower. */
 static void settle(struct guard_entry *e, const struct view *v)
 {
-    uint32_t most = e->interval ? 2 * e->interval : FIRST_LOOK, left = FIRST_LOOK;
+    uint32_t most = e->look.apart ? 2 * e->look.apart : FIRST_LOOK, left = FIRST_LOOK;
 
     if (most > most_apart(e))
         most = most_apart(e);
@@ -70,24 +70,24 @@ static void settle(struct guard_entry *e, const struct view *v)
     left = left < most ? left : most;
     if (left < least_apart(e))
         left = least_apart(e);
-    e->interval = e->left = left;
+    e->look.apart = e->look.left = left;
     e->state = SETTLED;
 }
 
 /* Turns of contender i in the rounds so far. */
-static int turns_of(const struct guard_entry *e, int i)
+static int turns_of(const struct guard_turns *t, int i)
 {
     int n = 0;
 
-    for (int k = 0; k < e->turns; k++)
-        n += e->turn[k] == i;
+    for (int k = 0; k < t->n; k++)
+        n += t->contender[k] == i;
     return n;
 }
 
 /* Is contender i to have a turn rather than contender k, each worth so much? */
-static int is_rather(const struct guard_entry *e, int i, double worth, int k, double most)
+static int is_rather(const struct guard_turns *t, int i, double worth, int k, double most)
 {
-    int fewer = k < 0 ? 0 : turns_of(e, k) - turns_of(e, i);
+    int fewer = k < 0 ? 0 : turns_of(t, k) - turns_of(t, i);
 
     return worth > 0 && (fewer ? fewer > 0 : worth > most);
 }
@@ -103,11 +103,11 @@ static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t
 
     turn[0] = e->best;
     for (int i = 0; i < e->n; i++) {
-        int untried = !e->evidence.tries[i] && !turns_of(e, i);
+        int untried = !e->evidence.tries[i] && !turns_of(&e->turns, i);
         int sort = untried ? UNTRIED : worth_is_near(v, i) ? NEAR : TRIED;
         double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (is_rather(e, i, worth, at[sort], most[sort])) {
+        if (is_rather(&e->turns, i, worth, at[sort], most[sort])) {
             most[sort] = worth;
             at[sort] = i;
         }
@@ -122,11 +122,12 @@ static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t
    the one in use. */
 static int add_round(struct guard_entry *e, const struct view *v)
 {
-    int n = pick_turns(e, v, e->turn + e->turns);
+    struct guard_turns *t = &e->turns;
+    int n = pick_turns(e, v, t->contender + t->n);
 
-    e->turns += (uint8_t)n;
-    e->end[e->rounds++] = e->turns;
-    guard_later_begin(e);
+    t->n += (uint8_t)n;
+    t->end[t->rounds++] = t->n;
+    guard_later_begin(&e->clock);
     e->state = ROUND;
     return n - 1;
 }
@@ -134,28 +135,32 @@ static int add_round(struct guard_entry *e, const struct view *v)
 /* The same, where none waits. A block is GUARD_ROUNDS rounds of two contenders. */
 static int compose(struct guard_entry *e, const struct view *v)
 {
-    e->turns = e->rounds = e->at = e->led = e->elsewhere = 0;
-    memset(e->mine, 0, sizeof e->mine);
+    struct guard_turns *t = &e->turns;
+
+    t->n = t->rounds = t->picked = t->led = e->sizes.elsewhere = 0;
+    memset(t->mine, 0, sizeof t->mine);
     int others = add_round(e, v);
-    e->block = others == 1 && worth_is_near(v, e->turn[1]);
-    for (; e->block && e->rounds < GUARD_ROUNDS; e->end[e->rounds++] = e->turns += 2)
-        memcpy(e->turn + e->turns, e->turn, 2);
+    t->block = others == 1 && worth_is_near(v, t->contender[1]);
+    for (; t->block && t->rounds < GUARD_ROUNDS; t->end[t->rounds++] = t->n += 2)
+        memcpy(t->contender + t->n, t->contender, 2);
     return others;
 }
 
 /* The turn that is next: those of a contender follow each other in a block. */
-static int next_turn(const struct guard_entry *e)
+static int next_turn(const struct guard_turns *t)
 {
-    return e->block ? e->at % GUARD_ROUNDS * 2 + e->at / GUARD_ROUNDS : e->at;
+    return t->block ? t->picked % GUARD_ROUNDS * 2 + t->picked / GUARD_ROUNDS : t->picked;
 }
 
 /* Does a call that is not measured come first? One by the contender in use loses nothing. With a
    later clock one does before each turn. */
 static int is_led(const struct guard_entry *e)
 {
-    int first = e->block && e->at % GUARD_ROUNDS == 0, own = e->turn[next_turn(e)] == e->best;
+    const struct guard_turns *t = &e->turns;
+    int first = t->block && t->picked % GUARD_ROUNDS == 0;
+    int own = t->contender[next_turn(t)] == e->best;
 
-    return e->led < (first ? GUARD_LEAD : e->later || (own && !e->block));
+    return t->led < (first ? GUARD_LEAD : e->clock.later || (own && !t->block));
 }
 
 static int is_predicted(const struct plan_candidate *c)
@@ -183,17 +188,17 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     if (n > GUARD_REROUTES)
         n = GUARD_REROUTES;
     e->n = (uint8_t)(1 + n);
-    e->total = total;
+    e->sizes.total = total;
     double least = least_predicted(c, n);
     for (int i = 0; i < n; i++) {
         e->reroute[i] = c[i];
-        e->predicted[1 + i] = evidence_ln(is_predicted(&c[i]) ? c[i].seconds : least);
+        e->prior.predicted[1 + i] = evidence_ln(is_predicted(&c[i]) ? c[i].seconds : least);
     }
     if (!n) {
         e->state = FOR_GOOD;
         return;
     }
-    e->free_rounds = guard_free_rounds(e);
+    e->look.free_rounds = guard_free_rounds(e);
     worth_view(g, e, &v);
     for (int i = 1; i < e->n && v.near_by; i++)
         if (belief_compare(&v.b, i, e->best).mean < 0)
@@ -216,7 +221,7 @@ void guard_recall(struct guard *g, struct guard_entry *e,
 
     if (e->state != ROUND)
         return;
-    memcpy(e->recalled, known, sizeof e->recalled);
+    memcpy(e->prior.recalled, known, sizeof e->prior.recalled);
     worth_view(g, e, &v);
     for (int i = 1; i < e->n; i++)
         if (known[i].spread > 0 && v.b.mean[i] < v.b.mean[e->best])
@@ -238,53 +243,56 @@ static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
     double began = g->now ? g->now() : 0;
     struct view v;
 
-    e->calls += e->interval;
-    e->total = total;
+    e->calls += e->look.apart;
+    e->sizes.total = total;
     worth_view(g, e, &v);
     compose(e, &v);
-    e->agreement += since(g, began, 1 / (double)total);
+    e->cost.agreement += since(g, began, 1 / (double)total);
 }
 
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
 {
+    struct guard_turns *t = &e->turns;
+
     *slot = GUARD_UNTIMED;
     if (e->state == SETTLED)
         begin_look(g, e, total);
-    if (e->at == e->turns) { /* a later clock has not been asked yet */
-        e->pause -= e->pause > 0;
+    if (t->picked == t->n) { /* a later clock has not been asked yet */
+        e->clock.pause -= e->clock.pause > 0;
         e->calls++;
         return e->best;
     }
-    if (total != e->total && !e->loose && e->evidence.rounds >= GUARD_FEW) {
-        e->loose = ++e->elsewhere > GUARD_FEW;
+    if (total != e->sizes.total && !e->sizes.loose && e->evidence.rounds >= GUARD_FEW) {
+        e->sizes.loose = ++e->sizes.elsewhere > GUARD_FEW;
         e->calls++;
         return e->best;
     }
-    e->elsewhere = 0;
+    e->sizes.elsewhere = 0;
     e->calls++;
-    int turn = next_turn(e);
+    int turn = next_turn(t);
     if (is_led(e)) {
-        e->led++;
-        return e->turn[turn];
+        t->led++;
+        return t->contender[turn];
     }
-    e->led = 0;
-    e->at++;
-    e->scale[turn] = 1 / (double)total;
+    t->led = 0;
+    t->picked++;
+    t->scale[turn] = 1 / (double)total;
     *slot = turn;
-    return e->turn[turn];
+    return t->contender[turn];
 }
 
 void guard_note(struct guard_entry *e, int slot, double seconds)
 {
-    if (e->later && isinf(seconds))
-        e->mine[slot] = INFINITY;
+    if (e->clock.later && isinf(seconds))
+        e->turns.mine[slot] = INFINITY;
     if (seconds > 0 && seconds < longest)
-        e->mine[slot] = seconds * e->scale[slot];
+        e->turns.mine[slot] = seconds * e->turns.scale[slot];
 }
 
 int guard_due(const struct guard_entry *e)
 {
-    return e->state == ROUND && e->at == e->turns && !(e->later && e->pause);
+    return e->state == ROUND && e->turns.picked == e->turns.n &&
+           !(e->clock.later && e->clock.pause);
 }
 
 /* This rank's values of the rounds. Returns how many, the same on all ranks. */
@@ -292,9 +300,9 @@ static int values(const struct guard_entry *e, double value[GUARD_VALUES])
 {
     int n = 0;
 
-    value[n++] = -e->agreement; /* the least counts: others wait for the last rank */
-    for (int k = 0; k < e->turns; k++)
-        value[n++] = e->mine[k];
+    value[n++] = -e->cost.agreement; /* the least counts: others wait for the last rank */
+    for (int k = 0; k < e->turns.n; k++)
+        value[n++] = e->turns.mine[k];
     return n;
 }
 
@@ -321,7 +329,7 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     int was = e->best, more, over, known = 1;
     struct view v;
 
-    for (int k = 0; k < e->turns; k++)
+    for (int k = 0; k < e->turns.n; k++)
         known &= isfinite(took[k]) != 0;
     if (!known && guard_later_wants_more(e)) {
         worth_view(g, e, &v);
@@ -329,19 +337,19 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
         return 0;
     }
     if (!known) {
-        guard_later_wait(e);
+        guard_later_wait(&e->clock);
         return 0;
     }
-    if (e->later)
-        guard_later_learn(e);
-    for (int round = 0; round < e->rounds; round++)
+    if (e->clock.later)
+        guard_later_learn(&e->clock);
+    for (int round = 0; round < e->turns.rounds; round++)
         guard_learn_round(g, e, round, took, round ? 0 : -value[0]);
     over = guard_later_is_over(e);
     if (over)
-        e->free_rounds = 0;
+        e->look.free_rounds = 0;
     worth_view(g, e, &v);
     more = compose(e, &v);
-    if (over || (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2))
+    if (over || (!(more && e->look.free_rounds) && !e->change.alarms && e->evidence.rounds >= 2))
         settle(e, &v);
     else if (e->evidence.rounds < GUARD_KNOWN || (e->verdict.known && e->best == was))
         return 0;
@@ -354,11 +362,11 @@ int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, vo
     double value[GUARD_VALUES], began = g->now ? g->now() : 0;
 
     if (agree(context, value, values(e, value)) < 0) {
-        *e = (struct guard_entry){.state = FOR_GOOD, .later = e->later};
+        *e = (struct guard_entry){.state = FOR_GOOD, .clock.later = e->clock.later};
         return 0;
     }
     int news = tell(g, e, value);
-    e->agreement = since(g, began, e->scale[0]);
+    e->cost.agreement = since(g, began, e->turns.scale[0]);
     return news;
 }
 
@@ -378,7 +386,7 @@ void guard_renew(struct guard *g)
         int served = e->state != FOR_GOOD || e->n == 1; /* else no reroute can serve */
 
         if (g->key[i] && e->best == GUARD_NATIVE && served)
-            *e = (struct guard_entry){.later = e->later};
+            *e = (struct guard_entry){.clock.later = e->clock.later};
     }
 }
 
@@ -389,7 +397,7 @@ static void forget_library(struct guard_entry *e, int spared)
     e->spared_at = e->calls;
     e->best = spared && e->best == GUARD_NATIVE ? first_reroute(e) : e->best;
     e->state = SETTLED;
-    e->left = e->interval = 0;
+    e->look.left = e->look.apart = 0;
 }
 
 void guard_spare(struct guard *g, double times)
@@ -422,9 +430,11 @@ int guard_gains(const struct guard *g)
 
 void guard_cannot(struct guard_entry *e, int slot, unsigned why)
 {
-    e->out |= (uint8_t)(1u << e->turn[slot]);
-    e->mine[slot] = 0;
-    if (e->best == e->turn[slot])
+    int contender = e->turns.contender[slot];
+
+    e->out |= (uint8_t)(1u << contender);
+    e->turns.mine[slot] = 0;
+    if (e->best == contender)
         e->best = GUARD_NATIVE;
     if (e->out == (1u << e->n) - 2) { /* all but the library */
         e->best = GUARD_NATIVE;

@@ -40,8 +40,8 @@
 void guard_open(struct guard *g, int later, double (*now)(void));
 
 /* The entry of that collective, kind (less than GUARD_KINDS) and size; a new one is all zero but
-   for `later`. kind: what is measured apart, as exchanges by their skew, or calls by where the
-   buffers are. NULL: all entries are in use. */
+   for its clock's `later`. kind: what is measured apart, as exchanges by their skew, or calls by
+   where the buffers are. NULL: all entries are in use. */
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
 

@@ -40,44 +40,84 @@ struct guard_verdict {
     struct estimate against; /* logarithm of the rival's time through the library's */
 };
 
+/* Estimates of the contenders before any call. */
+struct guard_prior {
+    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs; spread 0: nothing */
+    double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
+};
+
+/* Turns since the last agreement: of one round, or of several. */
+struct guard_turns {
+    double mine[GUARD_TURNS];       /* this rank's seconds of a turn by the byte */
+    double scale[GUARD_TURNS];      /* of a turn's seconds, to compare by the byte */
+    uint8_t contender[GUARD_TURNS]; /* of each turn, in order */
+    uint8_t n, picked;              /* how many turns; picked so far */
+    uint8_t end[GUARD_ROUNDS];      /* of each round: the turns up to there */
+    uint8_t rounds;                 /* how many; more than one with a later clock or in a block */
+    uint8_t block; /* these rounds are one: turns of a contender follow each other */
+    uint8_t led;   /* calls before this turn that are not measured, so far */
+};
+
+/* The cost of measuring. */
+struct guard_cost {
+    double spent;     /* time lost by trying, in calls of the one in use */
+    double agreement; /* the time of this rank's last agreement with its arithmetic, by the byte */
+    double agreeing;  /* the time of an agreement, in calls */
+};
+
+/* The sizes of calls that take part. */
+struct guard_sizes {
+    uint64_t total;           /* bytes of such a call */
+    uint8_t elsewhere, loose; /* calls of other sums since one took part; all may */
+};
+
+/* The distance of rounds. */
+struct guard_look {
+    uint32_t left, apart; /* settled: calls until the next look; between looks */
+    uint8_t free_rounds;  /* that may follow each other */
+};
+
+/* A later clock (guard_later.h). */
+struct guard_clock {
+    uint32_t pause, waited; /* calls until it is asked; since the last turn */
+    uint32_t lag;           /* calls after which it answers, as far as is known */
+    uint8_t later;          /* as struct guard's: 0: the clock is not one */
+};
+
+/* Has the machine changed? */
+struct guard_change {
+    uint32_t at;      /* calls when that was last found; 0: never */
+    uint16_t alarmed; /* rounds of the evidence before these alarms */
+    uint8_t alarms;   /* looks in a row that found the one in use slower */
+};
+
+/* The limits of the evidence. */
+struct guard_doubts {
+    uint32_t seen[GUARD_CONTENDERS]; /* calls when a contender was last measured */
+    uint8_t discarded;               /* contenders whose only call was held up, a bit each */
+};
+
 struct guard_entry {
     struct plan_candidate reroute[GUARD_REROUTES]; /* of contenders 1 ... */
     struct evidence evidence;
-    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs; spread 0: nothing */
-    struct estimate found[GUARD_CONTENDERS];    /* the same, when the verdict was made */
-    struct guard_verdict verdict;               /* the last one */
-    struct guard_verdict before;                /* the one before */
-    double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
-    double mine[GUARD_TURNS];                   /* this rank's seconds of a turn by the byte */
-    double scale[GUARD_TURNS];                  /* of a turn's seconds, to compare by the byte */
-    double spent;     /* time lost by trying, in calls of the one in use */
-    double agreement; /* the time of this rank's last agreement with its arithmetic, as mine */
-    double agreeing;  /* the time of an agreement, in calls */
-    uint64_t total;   /* bytes of the calls that take part */
-    uint32_t calls;   /* that took part, waited for a clock or were settled */
-    uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
-    uint32_t spared_at;              /* calls when the library was last spared, or no longer */
-    uint32_t changed;                /* calls when the machine was last found to have changed */
-    uint32_t left, interval;         /* settled: calls until the next look; between looks */
-    uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
-    uint32_t lag;           /* calls after which it answers, as far as is known */
+    struct guard_prior prior;
+    struct estimate found[GUARD_CONTENDERS]; /* against the library, when the verdict was made */
+    struct guard_verdict verdict;            /* the last one */
+    struct guard_verdict before;             /* the one before */
+    struct guard_turns turns;
+    struct guard_cost cost;
+    struct guard_sizes sizes;
+    struct guard_clock clock;
+    struct guard_look look;
+    struct guard_change change;
+    struct guard_doubts doubts;
+    uint32_t calls;     /* that took part, waited for a clock or were settled */
+    uint32_t spared_at; /* calls when the library was last spared, or no longer */
     uint8_t state;
-    uint8_t n;                 /* contenders, with the library */
-    uint8_t best;              /* the contender in use */
-    uint8_t turn[GUARD_TURNS]; /* contenders of these rounds, in order */
-    uint8_t turns, at;         /* how many; picked so far */
-    uint8_t end[GUARD_ROUNDS]; /* of each round: the turns up to there */
-    uint8_t rounds;            /* how many; more than one with a later clock or in a block */
-    uint8_t free_rounds;       /* that may follow each other */
-    uint8_t block;             /* these rounds are one: turns of a contender follow each other */
-    uint8_t led;               /* calls before this turn that are not measured, so far */
-    uint8_t elsewhere, loose;  /* calls of other sums since one took part; all may */
-    uint8_t out;               /* contenders that cannot serve, a bit each */
-    uint8_t alarms;            /* looks in a row that found the one in use slower */
-    uint16_t alarmed;          /* rounds of the evidence before them */
-    uint8_t discarded;         /* contenders whose only call was held up, a bit each */
-    uint8_t why;               /* why the library serves for good, the caller's; 0: it does not */
-    uint8_t later;             /* as struct guard's */
+    uint8_t n;    /* contenders, with the library */
+    uint8_t best; /* the contender in use */
+    uint8_t out;  /* contenders that cannot serve, a bit each */
+    uint8_t why;  /* why the library serves for good, the caller's; 0: it does not */
 };
 
 /* All of a communicator's entries. Owned by the communicator's state. */

@@ -3,14 +3,20 @@
 
 enum { MOST_PAUSE = 4096, PARTS = 16 };
 
-void guard_later_begin(struct guard_entry *e)
+/* Calls until the clock is asked first. */
+static uint32_t first_pause(const struct guard_clock *c)
 {
-    e->pause = e->waited = e->lag > GUARD_PAUSE ? e->lag : GUARD_PAUSE;
+    return c->lag > GUARD_PAUSE ? c->lag : GUARD_PAUSE;
+}
+
+void guard_later_begin(struct guard_clock *c)
+{
+    c->pause = c->waited = first_pause(c);
 }
 
 int guard_later_wants_more(const struct guard_entry *e)
 {
-    return !e->evidence.rounds && e->rounds < GUARD_ROUNDS;
+    return !e->evidence.rounds && e->turns.rounds < GUARD_ROUNDS;
 }
 
 /* Twice as long until that is GUARD_LATER_ASK calls more. */
@@ -21,27 +27,26 @@ static uint32_t without_lag(uint32_t waited)
     return part > GUARD_LATER_ASK ? part : waited > GUARD_LATER_ASK ? GUARD_LATER_ASK : waited;
 }
 
-void guard_later_wait(struct guard_entry *e)
+void guard_later_wait(struct guard_clock *c)
 {
-    uint32_t more = e->lag > GUARD_PAUSE ? e->lag / PARTS : without_lag(e->waited);
+    uint32_t more = c->lag > GUARD_PAUSE ? c->lag / PARTS : without_lag(c->waited);
 
-    e->pause = more < MOST_PAUSE ? more : MOST_PAUSE;
-    e->waited += e->pause;
+    c->pause = more < MOST_PAUSE ? more : MOST_PAUSE;
+    c->waited += c->pause;
 }
 
 /* The lag is what was waited, or somewhat less, which the next round tries. */
-void guard_later_learn(struct guard_entry *e)
+void guard_later_learn(struct guard_clock *c)
 {
     uint32_t most = MOST_PAUSE;
 
-    e->lag = e->waited - e->waited / PARTS;
-    if (e->lag > most)
-        e->lag = most;
+    c->lag = c->waited - c->waited / PARTS;
+    if (c->lag > most)
+        c->lag = most;
 }
 
 int guard_later_is_over(const struct guard_entry *e)
 {
-    uint32_t wait = e->lag > GUARD_PAUSE ? e->lag : GUARD_PAUSE;
-
-    return e->later && !e->verdict.known && e->calls + 2 * GUARD_ROUND + wait > GUARD_LATER_CALLS;
+    return e->clock.later && !e->verdict.known &&
+           e->calls + 2 * GUARD_ROUND + first_pause(&e->clock) > GUARD_LATER_CALLS;
 }

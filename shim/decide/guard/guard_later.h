@@ -21,16 +21,16 @@
 enum { GUARD_LATER_CALLS = 64, GUARD_LATER_ASK = 32 };
 
 /* Rounds have been put together: ask for the first time. */
-void guard_later_begin(struct guard_entry *e);
+void guard_later_begin(struct guard_clock *c);
 
 /* There is no answer. Is a round to be added? */
 int guard_later_wants_more(const struct guard_entry *e);
 
 /* No answer: ask later. */
-void guard_later_wait(struct guard_entry *e);
+void guard_later_wait(struct guard_clock *c);
 
 /* There was one. */
-void guard_later_learn(struct guard_entry *e);
+void guard_later_learn(struct guard_clock *c);
 
 /* Without a verdict: would another round be too late? */
 int guard_later_is_over(const struct guard_entry *e);

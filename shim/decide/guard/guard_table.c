@@ -41,7 +41,7 @@ struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned
         return NULL;
     g->key[oldest] = key;
     g->used[oldest] = g->calls;
-    g->entry[oldest] = (struct guard_entry){.later = g->later};
+    g->entry[oldest] = (struct guard_entry){.clock.later = g->later};
     return &g->entry[oldest];
 }
 

@@ -85,7 +85,7 @@ static void adjust(const struct guard_entry *e, const struct guard_entry *o, str
         double shared = square(s->tail[i]);
 
         if (e == o)
-            shared += aging * (e->calls - e->seen[i]);
+            shared += aging * (e->calls - e->doubts.seen[i]);
         if (i && o->evidence.tries[i] == 1 && s->n[by])
             warm(s, i, library);
         s->variance[i] += shared * s->n[i];
@@ -111,10 +111,10 @@ static void recall(struct belief *b, const struct guard_entry *e)
 
     s.variance[GUARD_NATIVE] = square(belief_drift);
     for (int i = 1; i < e->n; i++)
-        if (e->recalled[i].spread > 0) {
+        if (e->prior.recalled[i].spread > 0) {
             s.in[0] |= (uint8_t)(1u << i);
-            s.log[0][i] = e->recalled[i].mean;
-            s.variance[i] = square(belief_drift) + square(e->recalled[i].spread);
+            s.log[0][i] = e->prior.recalled[i].mean;
+            s.variance[i] = square(belief_drift) + square(e->prior.recalled[i].spread);
         }
     if (s.in[0] == 1u << GUARD_NATIVE)
         return;
@@ -126,7 +126,7 @@ static void recall(struct belief *b, const struct guard_entry *e)
    earlier jobs. */
 static void expect(const struct guard *g, struct view *v)
 {
-    belief_begin(&v->prior, v->e->predicted, v->e->n);
+    belief_begin(&v->prior, v->e->prior.predicted, v->e->n);
     v->near_by = 0;
     for (int distance = NEAR_CLASSES; distance > 0; distance--)
         for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
@@ -136,7 +136,7 @@ static void expect(const struct guard *g, struct view *v)
                 continue;
             evidence_samples(&o->evidence, &s);
             adjust(v->e, o, &s);
-            learn(&v->prior, v->e, o, &s, o->discarded);
+            learn(&v->prior, v->e, o, &s, o->doubts.discarded);
             belief_carry(&v->prior);
             v->near_by = 1;
         }
@@ -194,7 +194,7 @@ void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
         if (v->held_up[i] > surely)
             v->discarded |= 1u << i;
     }
-    e->discarded = (uint8_t)v->discarded;
+    e->doubts.discarded = (uint8_t)v->discarded;
     v->b = v->prior;
     learn(&v->b, e, e, &v->s, v->discarded);
 }
@@ -208,7 +208,7 @@ int worth_is_near(const struct view *v, int i)
 {
     double mean = belief_compare(&v->b, i, v->best).mean;
 
-    return !v->e->later && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE && mean < near &&
+    return !v->e->clock.later && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE && mean < near &&
            mean > -near;
 }
 
@@ -216,7 +216,7 @@ int worth_is_near(const struct view *v, int i)
    to be. */
 static double handicap(const struct view *v, int i)
 {
-    return v->e->later && i != GUARD_NATIVE ? indifferent : 0;
+    return v->e->clock.later && i != GUARD_NATIVE ? indifferent : 0;
 }
 
 static struct estimate aged(struct estimate d, uint32_t later)
@@ -266,7 +266,7 @@ static double price(struct estimate d)
 /* The calls of contender i in the rounds that try it next. */
 static double calls_of_trial(const struct view *v, int i)
 {
-    return worth_is_near(v, i) ? GUARD_LEAD + GUARD_ROUNDS : 1 + v->e->later;
+    return worth_is_near(v, i) ? GUARD_LEAD + GUARD_ROUNDS : 1 + v->e->clock.later;
 }
 
 /* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better
@@ -281,7 +281,7 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
     for (int k = 1; k <= MOST_REPEATS; k *= 2) {
         double learned = evidence_root(square(variance) / (variance + noise / (k * samples)));
         double gain = hope((struct estimate){d.mean, learned}) * calls -
-                      k * calls_of_trial(v, i) * price(d) - (1 + k) * v->e->agreeing;
+                      k * calls_of_trial(v, i) * price(d) - (1 + k) * v->e->cost.agreeing;
         if (k == 1 || gain > most)
             most = gain;
     }
@@ -295,7 +295,7 @@ double worth_trial(const struct view *v, int i, uint32_t later)
     double calls = (double)e->calls + later, cost = calls_of_trial(v, i) * price(d);
 
     if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
-        e->spent + cost > 1 + calls / GUARD_SHARE)
+        e->cost.spent + cost > 1 + calls / GUARD_SHARE)
         return 0;
     double gain = net_gain(v, i, d, calls + GUARD_HORIZON);
     if (v->held_up[i] > 0 && !(v->discarded & 1u << i)) { /* or its call says nothing */
@@ -304,8 +304,8 @@ double worth_trial(const struct view *v, int i, uint32_t later)
 
         learn(&without, e, e, &v->s, v->discarded | 1u << i);
         double hoped = hope(against(v, &without, i, later));
-        double both =
-            chance * hoped * (calls + GUARD_HORIZON) + (1 - chance) * sure - cost - 2 * e->agreeing;
+        double both = chance * hoped * (calls + GUARD_HORIZON) + (1 - chance) * sure - cost -
+                      2 * e->cost.agreeing;
         if (both > gain)
             gain = both;
     }

@@ -129,7 +129,7 @@ static int key_of(const char *where, enum plan_collective c, unsigned kind,
     name = way->algorithm ? way->algorithm->name : STORE_LIBRARY;
     *r = (struct store_row){.collective = c,
                             .kind = kind,
-                            .bytes = 1ull << (63 - __builtin_clzll(e->total | 1)),
+                            .bytes = 1ull << (63 - __builtin_clzll(e->sizes.total | 1)),
                             .ppg = way->ppg < 1 ? 1 : way->ppg};
     snprintf(r->where, sizeof r->where, "%s", where);
     n = snprintf(r->algorithm, sizeof r->algorithm, "%s%s%s%s", name, *recipe ? "(" : "", recipe,

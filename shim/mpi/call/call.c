@@ -7,7 +7,7 @@
 
 void mpi_call_drop(const struct mpi_call *call)
 {
-    for (int i = 0; i < call->ntypes; i++)
-        mpi.Type_free(&call->types[i]);
-    free(call->room);
+    for (int i = 0; i < call->owned.ntypes; i++)
+        mpi.Type_free(&call->owned.types[i]);
+    free(call->owned.room);
 }

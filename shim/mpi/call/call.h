@@ -42,6 +42,35 @@ struct call_form {
 struct library_buffer;
 struct matrix_call;
 struct mpi_comm;
+
+/* The memory of a call that outlives its start. */
+struct call_owned {
+    void *room;     /* of a nonblocking call: its sizes, and where blocks start */
+    int lacks_room; /* there is no memory for it: these are the communicator's */
+    int ntypes;
+    MPI_Datatype *types;           /* [ntypes] in room: owned too */
+    struct late_sizes *late_sizes; /* of one whose sizes are not known yet; or NULL */
+};
+
+/* The input: one block, unless in place; or the first of n, which are then packed. */
+struct call_input {
+    struct layout layout;
+    struct call_block block;
+    int n;
+    int stage; /* it must not be read where it lies */
+    struct call_block (*blocks)(const struct mpi_call *call, int i);
+};
+
+/* The output: n blocks; block(call, i) is the i-th. */
+struct call_output {
+    struct layout layout;
+    struct call_block (*block)(const struct mpi_call *call, int i);
+    int n;
+    int held;      /* the block that is filled from the start, or NO_BLOCK */
+    int dense;     /* the whole output is already packed, from block(0).user on */
+    int unchanged; /* nothing is written to it here (root of a broadcast) */
+};
+
 struct mpi_call {
     enum plan_collective collective;
     MPI_Comm comm;
@@ -51,13 +80,11 @@ struct mpi_call {
     size_t arguments_bytes;      /* so many: a call that outlives its start keeps a copy */
     MPI_Request *nonblocking;    /* where the request goes; NULL: the call blocks */
     int persistent;              /* it makes the request, to be started later */
-    void *room;          /* owned by a nonblocking call: its sizes, and where blocks start */
-    int lacks_room;      /* there is no memory for it: these are the communicator's */
-    MPI_Datatype *types; /* [ntypes] in room: owned too */
-    int ntypes;
-
-    struct late_sizes
-        *late_sizes; /* owned by a nonblocking call whose sizes are not known yet; or NULL */
+    int combines;                /* reduction is set */
+    struct reduction reduction;
+    struct call_input input;
+    struct call_output output;
+    struct call_owned owned;
 
     /* The library's own function with the application's arguments, but on `comm` (called by
        library_call). The other tells which of the arguments are buffers: it fills in at most two
@@ -69,30 +96,12 @@ struct mpi_call {
        them; totals that an int holds only. NULL: native's are. */
     int (*native_alike)(const struct mpi_call *call);
 
-    /* Input: one block, unless in place; or the first of ninputs, which are then packed. */
-    struct layout input;
-    struct call_block input_block;
-    int ninputs;
-    struct call_block (*inputs)(const struct mpi_call *call, int i);
-
-    /* Output: nblocks blocks; block i is what `output_block` says. */
-    struct layout output;
-    int nblocks;
-    struct call_block (*output_block)(const struct mpi_call *call, int i);
-    int held_block;       /* the output block that is filled from the start, or NO_BLOCK */
-    int output_dense;     /* the whole output is already packed, from output_block(0).user on */
-    int output_unchanged; /* nothing is written to it here (root of a broadcast) */
-    int stage_input;      /* the input must not be read where it lies */
-
     /* Called once, before code of the program may run behind the decision: it need not return.
        native: as in the outcome. NULL: nobody asks. */
     void (*decided)(const struct mpi_call *call, enum reason native);
     struct matrix_call *exchange; /* for it */
 
     int wrong;    /* an MPI code: this rank cannot serve the call (mpi_reroute_wrong); or 0 */
-    int combines; /* reduction is set */
-    struct reduction reduction;
-
     double begun; /* where plans are new with every call: when it began, less what agreeing took, so
                      that the guard counts both against a reroute; else 0 */
 };

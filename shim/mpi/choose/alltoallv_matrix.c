@@ -62,7 +62,7 @@ static void matrix_free(struct alltoallv_matrix *rows)
 
 void matrix_drop(struct mpi_comm *c)
 {
-    matrix_free(c->rows);
+    matrix_free(c->matrix);
 }
 
 static struct watch watch_get(MPI_Comm comm, int key)
@@ -213,17 +213,17 @@ struct alltoallv_matrix *matrix_of(struct mpi_comm *c, enum reason *why)
 {
     int well, all = 0;
 
-    if (!c->rows) {
+    if (!c->matrix) {
         struct alltoallv_matrix *rows = matrix_make((size_t)c->size);
 
         well = rows != NULL;
         if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, c->private_comm) == MPI_SUCCESS && all)
-            c->rows = rows;
+            c->matrix = rows;
         else
             matrix_free(rows);
     }
-    *why = c->rows ? REASON_NONE : REASON_MEMORY;
-    return c->rows;
+    *why = c->matrix ? REASON_NONE : REASON_MEMORY;
+    return c->matrix;
 }
 
 /* Spread evenly, so that sums which are equal by chance are as good as impossible. */
@@ -280,7 +280,7 @@ enum reason matrix_verdict(struct alltoallv_matrix *rows, int n, uint64_t *total
 
 int matrix_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why)
 {
-    struct alltoallv_matrix *rows = c->rows;
+    struct alltoallv_matrix *rows = c->matrix;
     int n = c->size, each = n + MATRIX_EXTRA;
 
     matrix_claim(rows, n, c->rank, own);

@@ -57,7 +57,7 @@ static enum reason find_judged(struct mpi_comm *c, const struct mpi_call *call,
     if (row && !row->algorithm)
         return REASON_PROFILE;
     if (choose_is_guarded(call->collective))
-        e = guard_known(&c->guard, call->collective, mpi_guard_kind(c, call), call->total);
+        e = guard_known(&c->measured.guard, call->collective, mpi_guard_kind(c, call), call->total);
     if (e && e->best == GUARD_NATIVE)
         return e->why ? (enum reason)e->why : REASON_SLOWER;
     if (e)

@@ -54,9 +54,10 @@ enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective collec
 static int is_first(struct mpi_comm *c, enum plan_collective collective)
 {
     uint32_t bit = 1u << collective;
-    int first = choose_is_guarded(collective) && !c->guard.spared && !(c->first_done & bit);
+    int first = choose_is_guarded(collective) && !c->measured.guard.spared &&
+                !(c->history.first_done & bit);
 
-    c->first_done |= bit;
+    c->history.first_done |= bit;
     return first;
 }
 
@@ -123,10 +124,10 @@ static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, ui
    anyway. */
 static void want_pair(struct mpi_comm *c, const struct mpi_call *call)
 {
-    if (!call->reduction.kernel || choose_is_guarded(call->collective) || c->wants_pair)
+    if (!call->reduction.kernel || choose_is_guarded(call->collective) || c->wants.pair)
         return;
-    c->wanted_pair = call->reduction;
-    c->wants_pair = 1;
+    c->wants.reduction = call->reduction;
+    c->wants.pair = 1;
     __atomic_add_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
 }
 
@@ -137,8 +138,8 @@ void mpi_join_team(struct mpi_comm *c, enum plan_collective collective)
         return;
     pending_drain(c);
     team_join(&c->team, c->private_comm, c->topo, c->rank, !choose_is_guarded(collective));
-    if (c->wants_team && !c->team.starting) {
-        c->wants_team = 0;
+    if (c->wants.team && !c->team.starting) {
+        c->wants.team = 0;
         __atomic_sub_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
     }
 }
@@ -153,11 +154,11 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
     mpi_enter();
     if (!c) {
         mpi_comm_make(call->comm);
-    } else if (c->wants_pair) {
-        c->wants_pair = 0;
+    } else if (c->wants.pair) {
+        c->wants.pair = 0;
         __atomic_sub_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
-        reduction_pairs_agree(c, &c->wanted_pair);
-    } else if (c->wants_team) {
+        reduction_pairs_agree(c, &c->wants.reduction);
+    } else if (c->wants.team) {
         mpi_join_team(c, call->collective);
     }
     mpi_leave();

@@ -66,11 +66,11 @@ static void tell_recalled(const struct mpi_comm *c, const struct guard_entry *e,
  */
 static void conclude(struct mpi_comm *c)
 {
-    struct mpi_due due = c->due;
+    struct mpi_due due = c->measured.due;
     struct guard_entry *e = due.entry;
 
-    c->due.entry = NULL;
-    if (!e || !guard_due(e) || !guard_conclude(&c->guard, e, agree_on_largest, c))
+    c->measured.due.entry = NULL;
+    if (!e || !guard_due(e) || !guard_conclude(&c->measured.guard, e, agree_on_largest, c))
         return;
     if (c->rank == 0)
         count_verdict(due.collective, due.total, &e->verdict, &e->before);
@@ -97,7 +97,8 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
                                                                   : count_now();
 
     if (timed) {
-        c->due = (struct mpi_due){e, call->collective, mpi_guard_kind(c, call), call->total};
+        c->measured.due =
+            (struct mpi_due){e, call->collective, mpi_guard_kind(c, call), call->total};
         if (why && contender != GUARD_NATIVE)
             guard_cannot(e, slot, why);
     }
@@ -122,7 +123,7 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
         struct plan_candidate list[GUARD_REROUTES];
         int n = mpi_find_candidates(call, row, list);
 
-        guard_begin(&c->guard, e, call->total, list, n);
+        guard_begin(&c->measured.guard, e, call->total, list, n);
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
             return run_natively(call, e->why);
@@ -131,7 +132,7 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
     }
     if (guard_settled(e))
         return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
-    int contender = guard_pick(&c->guard, e, call->total, &slot);
+    int contender = guard_pick(&c->measured.guard, e, call->total, &slot);
     return run_contender(c, e, call, contender, slot, REASON_TRIAL);
 }
 
@@ -139,7 +140,7 @@ struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
                                const struct tuning_row *row)
 {
     unsigned kind = mpi_guard_kind(c, call);
-    struct guard_entry *e = guard_find(&c->guard, call->collective, kind, call->total);
+    struct guard_entry *e = guard_find(&c->measured.guard, call->collective, kind, call->total);
 
     if (!e)
         return run_natively(call, REASON_FULL);
@@ -150,7 +151,7 @@ struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
 
 void mpi_guarded_catch_up(struct mpi_comm *c, struct mpi_call *call)
 {
-    if (!c->due.entry)
+    if (!c->measured.due.entry)
         return;
     double began = count_now();
 

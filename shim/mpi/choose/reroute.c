@@ -38,7 +38,7 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
 {
     int may_help = slices_possible(call), is_cut = may_help && slices_of(&call->request, 2) > 1;
 
-    if (is_cut || c->wants_team)
+    if (is_cut || c->wants.team)
         mpi_join_team(c, call->collective);
     if (c->team.starting && is_cut)
         return REASON_STARTING;
@@ -127,7 +127,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
                            : choose_and_run(c, &call);
     if (!o.by_library) {
         if (!call.nonblocking)
-            c->rerouted |= 1u << call.collective;
+            c->history.rerouted |= 1u << call.collective;
         rails_follow(c, call.comm);
         if (call.decided)
             call.decided(&call, o.native);
@@ -144,7 +144,7 @@ struct mpi_outcome mpi_reroute_wrong(struct mpi_comm *c, const struct mpi_call *
     struct mpi_call none = *call;
 
     none.wrong = wrong;
-    none.ninputs = 0;
-    none.nblocks = 0;
+    none.input.n = 0;
+    none.output.n = 0;
     return mpi_reroute(c, &none);
 }

@@ -51,7 +51,8 @@ static struct call_block allgather_block(const struct mpi_call *call, int i)
 {
     const struct allgather_arguments *a = call->arguments;
 
-    return (struct call_block){.user = (char *)a->recvbuf + i * a->recvcount * call->output.extent,
+    return (struct call_block){.user = (char *)a->recvbuf +
+                                       i * a->recvcount * call->output.layout.extent,
                                .count = a->recvcount,
                                .packed = (uint64_t)i * call->request.nbytes};
 }
@@ -61,7 +62,7 @@ static struct call_block allgatherv_block(const struct mpi_call *call, int i)
     const struct allgather_arguments *a = call->arguments;
 
     return (struct call_block){.user = (char *)a->recvbuf +
-                                       displs_at(a->blocks.displs, i) * call->output.extent,
+                                       displs_at(a->blocks.displs, i) * call->output.layout.extent,
                                .count = counts_at(a->blocks.counts, i),
                                .packed = a->offset[i]};
 }
@@ -92,23 +93,24 @@ static int allgather_refused(const struct allgather_arguments *a, enum plan_coll
 static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a,
                          struct mpi_call *call)
 {
-    call->nblocks = c->size;
+    call->output.n = c->size;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
-    call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
-    if (layout_of(a->recvtype, &call->output) < 0)
+    call->output.held = call->request.in_place ? c->rank : NO_BLOCK;
+    if (layout_of(a->recvtype, &call->output.layout) < 0)
         return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
-    call->output_dense = call->output.dense &&
-                         (!call->request.bytes ||
-                          vectors_are_packed(&a->blocks, c->size, call->output.extent, a->offset));
+    call->output.dense =
+        call->output.layout.dense &&
+        (!call->request.bytes ||
+         vectors_are_packed(&a->blocks, c->size, call->output.layout.extent, a->offset));
     if (!call->request.in_place) {
         uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
 
         if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 ||
-            layout_of_elements(a->sendcount, a->sendtype, &call->input) < 0)
+            layout_of_elements(a->sendcount, a->sendtype, &call->input.layout) < 0)
             return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
         if (sends != own)
             return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE).rc;
-        call->input_block =
+        call->input.block =
             (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
     }
     return mpi_reroute(c, call).rc;
@@ -130,7 +132,7 @@ static int allgather(const struct allgather_arguments *a)
         c = mpi_gate_claimed(&call, size, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
-        call.output_block = allgather_block;
+        call.output.block = allgather_block;
         return allgather_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);
@@ -171,7 +173,7 @@ static int allgatherv(struct allgather_arguments *a)
         a->blocks = vectors_keep(a->recvcounts, a->displs, size, nonblocking_vectors(c, &call));
         a->offset = offset;
         call.request.bytes = bytes;
-        call.output_block = allgatherv_block;
+        call.output.block = allgatherv_block;
         return allgather_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);

@@ -185,18 +185,18 @@ static void allreduce_fill(struct mpi_comm *c, const struct allreduce_arguments 
     allreduce_request(c, a, call);
     call->total = (uint64_t)elements * extent;
     call->combines = 1;
-    call->input = call->output = (struct layout){
+    call->input.layout = call->output.layout = (struct layout){
         .type = a->type, .size = (MPI_Count)extent, .extent = (MPI_Count)extent, .dense = 1};
     /* A contribution in the receive buffer would be overwritten by the result too early. */
     int takes_output = plan_in_place(q, c->rank);
-    call->nblocks = plan_output_bytes(q, c->rank) > 0;
-    call->stage_input = in_place && !takes_output && call->nblocks;
-    call->input_block =
+    call->output.n = plan_output_bytes(q, c->rank) > 0;
+    call->input.stage = in_place && !takes_output && call->output.n;
+    call->input.block =
         (struct call_block){.user = in_place ? a->recvbuf : (char *)(uintptr_t)a->sendbuf,
                             .count = (MPI_Count)(plan_input_bytes(q, c->rank) / extent)};
-    call->output_block = allreduce_output_block;
-    call->output_dense = 1;
-    call->held_block = takes_output ? 0 : NO_BLOCK;
+    call->output.block = allreduce_output_block;
+    call->output.dense = 1;
+    call->output.held = takes_output ? 0 : NO_BLOCK;
 }
 
 /* The vector's elements, or those of all blocks; equal on all ranks. -1: the library judges. */

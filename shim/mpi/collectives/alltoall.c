@@ -54,21 +54,22 @@ static int native_alltoall_bytes(const struct mpi_call *call)
 
     if (call->wrong)
         return a->form.native(call);
-    out = packed_side(call, &call->output, a->recvbuf, &room[0]);
+    out = packed_side(call, &call->output.layout, a->recvbuf, &room[0]);
     if (!in_place)
-        in = packed_side(call, &call->input, a->sendbuf, &room[1]);
+        in = packed_side(call, &call->input.layout, a->sendbuf, &room[1]);
     int ready = out && (in_place || in), rc = ready ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (ready && in_place && room[0])
-        rc = device_pack(&call->output, a->recvbuf, a->recvcount * a->size, out, call->comm);
+        rc = device_pack(&call->output.layout, a->recvbuf, a->recvcount * a->size, out, call->comm);
     else if (ready && room[1])
-        rc = device_pack(&call->input, a->sendbuf, a->sendcount * a->size, in, call->comm);
+        rc = device_pack(&call->input.layout, a->sendbuf, a->sendcount * a->size, in, call->comm);
     int sent = !ready ? a->form.native(call)
                : in_place
                    ? mpi.Alltoall(MPI_IN_PLACE, 0, MPI_BYTE, out, block, MPI_BYTE, call->comm)
                    : mpi.Alltoall(in, block, MPI_BYTE, out, block, MPI_BYTE, call->comm);
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && ready && room[0])
-        rc = device_unpack(&call->output, out, a->recvbuf, a->recvcount * a->size, call->comm);
+        rc = device_unpack(&call->output.layout, out, a->recvbuf, a->recvcount * a->size,
+                           call->comm);
     host_memory_give(room[0]);
     host_memory_give(room[1]);
     return rc;
@@ -114,23 +115,24 @@ static int alltoall_run(struct mpi_comm *c, const struct alltoall_arguments *a,
 {
     uint64_t sends;
 
-    call->held_block = NO_BLOCK;
-    call->nblocks = 1;
-    call->output_block = alltoall_all_blocks;
-    if (layout_of(a->recvtype, &call->output) < 0)
+    call->output.held = NO_BLOCK;
+    call->output.n = 1;
+    call->output.block = alltoall_all_blocks;
+    if (layout_of(a->recvtype, &call->output.layout) < 0)
         return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
-    call->output_dense = call->output.dense;
+    call->output.dense = call->output.layout.dense;
     if (a->sendbuf == MPI_IN_PLACE) {
-        call->input = call->output;
-        call->input_block = alltoall_all_blocks(call, 0);
-        call->stage_input = 1;
+        call->input.layout = call->output.layout;
+        call->input.block = alltoall_all_blocks(call, 0);
+        call->input.stage = 1;
         return mpi_reroute(c, call).rc;
     }
-    if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || layout_of(a->sendtype, &call->input) < 0)
+    if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 ||
+        layout_of(a->sendtype, &call->input.layout) < 0)
         return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
     if (sends != call->request.nbytes)
         return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE).rc;
-    call->input_block =
+    call->input.block =
         (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount * a->size};
     return mpi_reroute(c, call).rc;
 }

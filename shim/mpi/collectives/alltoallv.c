@@ -191,22 +191,22 @@ void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call,
     struct side *in = &a->send, *out = &a->receive;
 
     place(out, a->size, rows->receives);
-    call->output = out->layout;
-    call->output_block = alltoallv_output_block;
-    call->output_dense = out->start != NULL;
-    call->nblocks = out->start ? 1 : blocks_of(out, a->size);
-    call->held_block = NO_BLOCK;
+    call->output.layout = out->layout;
+    call->output.block = alltoallv_output_block;
+    call->output.dense = out->start != NULL;
+    call->output.n = out->start ? 1 : blocks_of(out, a->size);
+    call->output.held = NO_BLOCK;
     if (in->buffer == MPI_IN_PLACE)
         in = out;
     else
         place(in, a->size, rows->sends);
-    call->input = in->layout;
-    call->stage_input = in == out || !in->start;
+    call->input.layout = in->layout;
+    call->input.stage = in == out || !in->start;
     if (in->start) {
-        call->input_block = alltoallv_all_blocks(in, a->size);
+        call->input.block = alltoallv_all_blocks(in, a->size);
     } else {
-        call->ninputs = blocks_of(in, a->size);
-        call->inputs = input_block;
+        call->input.n = blocks_of(in, a->size);
+        call->input.blocks = input_block;
     }
 }
 
@@ -300,9 +300,9 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
         return REASON_SMALL;
     if (!(*c = mpi_gate_agreed(call, a->size, &why)))
         return why;
-    if (!(*c)->rows)
+    if (!(*c)->matrix)
         return REASON_UNJUDGED;
-    own = *(*c)->rows; /* where memory lacks (nonblocking_room) */
+    own = *(*c)->matrix; /* where memory lacks (nonblocking_room) */
     alltoallv_keep(a, call, &own);
     if (grid_demand(a->comm, a->size, sends, receives, own.matrix) < 0)
         why = REASON_ARGUMENTS;

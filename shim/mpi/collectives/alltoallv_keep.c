@@ -30,20 +30,20 @@ static void keep_blocks(struct side *s, int size, char **room)
 }
 
 /* Layouts of an odd side's blocks, with types that the program cannot free. Returns an MPI code. */
-static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **room)
+static int keep_layouts(struct side *s, int size, struct call_owned *owned, char **room)
 {
     int n = s->odd ? blocks_of(s, size) : 0, rc = MPI_SUCCESS;
     struct layout *own = (struct layout *)*room;
 
     *room += (size_t)n * sizeof *own;
     for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
-        MPI_Datatype *kept = &call->types[call->ntypes];
+        MPI_Datatype *kept = &owned->types[owned->ntypes];
 
         *kept = MPI_DATATYPE_NULL;
         if (!count_of(s, i))
             continue;
         rc = layout_of(s->types[i], &own[i]) < 0 ? MPI_ERR_TYPE : layout_keep(&own[i], kept);
-        call->ntypes += *kept != MPI_DATATYPE_NULL;
+        owned->ntypes += *kept != MPI_DATATYPE_NULL;
     }
     s->own = n ? own : NULL;
     return rc;
@@ -52,6 +52,7 @@ static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **
 int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
                    struct alltoallv_matrix *own)
 {
+    struct call_owned *owned = &call->owned;
     struct side *s = &a->send, *r = &a->receive;
     size_t n = (size_t)a->size, line = n + MATRIX_EXTRA;
     size_t blocks = (size_t)(blocks_of(s, a->size) + blocks_of(r, a->size));
@@ -59,17 +60,17 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
         (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
     size_t bytes =
         odd * sizeof(struct layout) + (2 * line + n * line + 3 * blocks + 2) * sizeof *own->sends;
-    char *rest = calloc(1, bytes + odd * sizeof *call->types);
+    char *rest = calloc(1, bytes + odd * sizeof *owned->types);
 
-    call->room = rest;
-    call->lacks_room = 1;
+    owned->room = rest;
+    owned->lacks_room = 1;
     if (!rest)
         return 0;
-    call->types = (MPI_Datatype *)(rest + bytes);
-    if (keep_layouts(s, a->size, call, &rest) || keep_layouts(r, a->size, call, &rest)) {
+    owned->types = (MPI_Datatype *)(rest + bytes);
+    if (keep_layouts(s, a->size, owned, &rest) || keep_layouts(r, a->size, owned, &rest)) {
         mpi_call_drop(call);
-        call->room = NULL;
-        call->ntypes = 0;
+        owned->room = NULL;
+        owned->ntypes = 0;
         s->own = r->own = NULL;
         return 0;
     }
@@ -79,7 +80,7 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
     rest = (char *)(own->matrix + n * line);
     keep_blocks(s, a->size, &rest);
     keep_blocks(r, a->size, &rest);
-    call->lacks_room = 0;
+    owned->lacks_room = 0;
     return 1;
 }
 
@@ -137,7 +138,7 @@ enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call
 
     if (!why)
         c = mpi_gate_agreed(call, a->size, &why);
-    if (!why && a->send.peer && !a->single && !(c->rows && c->rows->single))
+    if (!why && a->send.peer && !a->single && !(c->matrix && c->matrix->single))
         why = REASON_UNJUDGED;
     if (!why)
         why = late_sizes_judge(c, call, NO_ROOT, (size_t)a->size + MATRIX_EXTRA,

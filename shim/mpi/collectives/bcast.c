@@ -36,19 +36,19 @@ static int native_bcast_bytes(const struct mpi_call *call)
 
     if (call->wrong)
         return a->form.native(call);
-    if (call->output.dense)
+    if (call->output.layout.dense)
         return mpi.Bcast(a->buffer, bytes, MPI_BYTE, a->root, call->comm);
     mpi.Comm_rank(call->comm, &rank);
     void *packed = host_memory_take(call->total);
     int rc = packed ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS && rank == a->root)
-        rc = device_pack(&call->output, a->buffer, a->count, packed, call->comm);
+        rc = device_pack(&call->output.layout, a->buffer, a->count, packed, call->comm);
     /* Without memory the rank takes part as it can: the others wait for it. */
     int sent =
         packed ? mpi.Bcast(packed, bytes, MPI_BYTE, a->root, call->comm) : a->form.native(call);
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && rank != a->root)
-        rc = device_unpack(&call->output, packed, a->buffer, a->count, call->comm);
+        rc = device_unpack(&call->output.layout, packed, a->buffer, a->count, call->comm);
     host_memory_give(packed);
     return rc;
 }
@@ -78,13 +78,13 @@ static int bcast_run(struct mpi_comm *c, const struct bcast_arguments *a, struct
 
     call->request.root = a->root;
     call->request.nbytes = (size_t)call->total;
-    call->nblocks = 1;
-    call->output_block = buffer_block;
-    call->held_block = at_root ? 0 : NO_BLOCK;
-    call->output_unchanged = at_root;
-    if (layout_of(a->type, &call->output) < 0)
+    call->output.n = 1;
+    call->output.block = buffer_block;
+    call->output.held = at_root ? 0 : NO_BLOCK;
+    call->output.unchanged = at_root;
+    if (layout_of(a->type, &call->output.layout) < 0)
         return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
-    call->output_dense = call->output.dense;
+    call->output.dense = call->output.layout.dense;
     return mpi_reroute(c, call).rc;
 }
 

@@ -10,7 +10,7 @@
 
 static struct call_block gather_output_block(const struct mpi_call *call, int i)
 {
-    return rooted_block(call, &call->output, i);
+    return rooted_block(call, &call->output.layout, i);
 }
 
 static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
@@ -19,22 +19,22 @@ static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
     uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
 
     if (c->rank == a->root) {
-        if (layout_of(a->all.type, &call->output) < 0)
+        if (layout_of(a->all.type, &call->output.layout) < 0)
             return MPI_ERR_TYPE;
-        call->nblocks = c->size;
-        call->output_block = gather_output_block;
-        call->output_dense = rooted_is_packed(a, &call->output, c->size);
+        call->output.n = c->size;
+        call->output.block = gather_output_block;
+        call->output.dense = rooted_is_packed(a, &call->output.layout, c->size);
     }
     if (call->request.in_place) {
-        call->held_block = c->rank;
+        call->output.held = c->rank;
         return MPI_SUCCESS;
     }
     if (bytes_of(a->own.count, a->own.type, &sends) < 0 ||
-        layout_of_elements(a->own.count, a->own.type, &call->input) < 0)
+        layout_of_elements(a->own.count, a->own.type, &call->input.layout) < 0)
         return MPI_ERR_TYPE;
     if (sends != own)
         return MPI_ERR_TRUNCATE;
-    call->input_block = (struct call_block){.user = a->own.buffer, .count = a->own.count};
+    call->input.block = (struct call_block){.user = a->own.buffer, .count = a->own.count};
     return MPI_SUCCESS;
 }
 

@@ -105,8 +105,8 @@ static int complete(struct mpi_comm *c, const struct rooted *a, struct mpi_call 
 {
     call->request.root = a->root;
     call->request.in_place = c->rank == a->root && a->own.buffer == MPI_IN_PLACE;
-    call->held_block = NO_BLOCK;
-    call->output_dense = 1; /* where there is none */
+    call->output.held = NO_BLOCK;
+    call->output.dense = 1; /* where there is none */
     return fill(c, call);
 }
 
@@ -217,7 +217,7 @@ static struct told told_in(void *room, int size)
 static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *sizes)
 {
     struct rooted *a = (struct rooted *)(uintptr_t)call->arguments;
-    struct told t = told_in(call->room, c->size);
+    struct told t = told_in(call->owned.room, c->size);
     uint64_t total = 0;
 
     for (int r = 0; r < c->size; r++) {
@@ -265,16 +265,16 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 
     if (!why && (c = mpi_gate_agreed(call, size, &why)))
         why = late_sizes_judge(c, call, a->root, (size_t)size,
-                               !!(c->rerouted & 1u << call->collective), &u);
+                               !!(c->history.rerouted & 1u << call->collective), &u);
     if (why)
         return library_serves(call, why);
-    call->room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;
-    int lacks = !call->room || keep_types(u, a, rank) != MPI_SUCCESS;
-    struct told t = told_in(call->room, size);
+    call->owned.room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;
+    int lacks = !call->owned.room || keep_types(u, a, rank) != MPI_SUCCESS;
+    struct told t = told_in(call->owned.room, size);
     if (rank == a->root && !lacks) {
         tell_sizes(a, size, &t);
         a->blocks = vectors_keep(a->all.counts, a->all.displs, size,
-                                 (char *)call->room + (size_t)size * TOLD_EACH);
+                                 (char *)call->owned.room + (size_t)size * TOLD_EACH);
     }
     a->fill = fill;
     late_sizes_tells(u, t.sizes, fill_told);

@@ -11,7 +11,7 @@
 
 static struct call_block input_block(const struct mpi_call *call, int i)
 {
-    return rooted_block(call, &call->input, i);
+    return rooted_block(call, &call->input.layout, i);
 }
 
 static struct call_block own_block(const struct mpi_call *call, int i)
@@ -25,12 +25,14 @@ static struct call_block own_block(const struct mpi_call *call, int i)
 /* All blocks, at the root. */
 static void fill_input(const struct rooted *a, struct mpi_call *call, int size)
 {
-    call->input_block = input_block(call, 0);
-    call->input_block.count = call->input.size ? (MPI_Count)call->total / call->input.size : 0;
-    if (a->offset && !rooted_is_packed(a, &call->input, size)) {
-        call->stage_input = 1;
-        call->ninputs = size;
-        call->inputs = input_block;
+    struct call_input *in = &call->input;
+
+    in->block = input_block(call, 0);
+    in->block.count = in->layout.size ? (MPI_Count)call->total / in->layout.size : 0;
+    if (a->offset && !rooted_is_packed(a, &in->layout, size)) {
+        in->stage = 1;
+        in->n = size;
+        in->blocks = input_block;
     }
 }
 
@@ -40,20 +42,20 @@ static int scatter_fill(struct mpi_comm *c, struct mpi_call *call)
     uint64_t own = plan_block_bytes(&call->request, c->rank), receives;
 
     if (c->rank == a->root) {
-        if (layout_of(a->all.type, &call->input) < 0)
+        if (layout_of(a->all.type, &call->input.layout) < 0)
             return MPI_ERR_TYPE;
         fill_input(a, call, c->size);
     }
     if (call->request.in_place)
         return MPI_SUCCESS;
     if (bytes_of(a->own.count, a->own.type, &receives) < 0 ||
-        layout_of_elements(a->own.count, a->own.type, &call->output) < 0)
+        layout_of_elements(a->own.count, a->own.type, &call->output.layout) < 0)
         return MPI_ERR_TYPE;
     if (receives != own)
         return MPI_ERR_TRUNCATE;
-    call->nblocks = 1;
-    call->output_block = own_block;
-    call->output_dense = call->output.dense;
+    call->output.n = 1;
+    call->output.block = own_block;
+    call->output.dense = call->output.layout.dense;
     return MPI_SUCCESS;
 }
 

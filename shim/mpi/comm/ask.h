@@ -18,6 +18,7 @@ struct ask {
     struct engine *engine; /* owned */
     char *scratch;         /* owned */
     int value;             /* the rank's own; behind the question, the sum */
+    int limited;           /* some rank's memory is: blocking calls ask */
 };
 
 /*

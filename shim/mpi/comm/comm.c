@@ -37,17 +37,17 @@ void mpi_comm_empty(struct mpi_comm *c)
         if (comm_parts[i].drop)
             comm_parts[i].drop(c);
     revoke_unfollow(&c->revocable);
-    __atomic_sub_fetch(&outlay_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&outlay_wanted, c->wants.pair + c->wants.team, __ATOMIC_RELAXED);
     links_part(&c->links);
     ask_close(&c->ask);
     team_close(&c->team);
     for (int i = 0; i < GPUS_KEPT; i++)
-        cuda_gpu_close(c->gpu[i]);
+        cuda_gpu_close(c->room.gpu[i]);
     links_close(&c->links);
     topo_free(c->topo);
-    free(c->bytes);
-    free(c->offset);
-    store_rows_free(&c->found);
+    free(c->room.bytes);
+    free(c->room.offset);
+    store_rows_free(&c->measured.found);
     leave_place(c);
     variants_free(&c->variants);
     if (c->private_comm != MPI_COMM_NULL)

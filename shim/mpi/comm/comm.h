@@ -35,66 +35,98 @@ struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 
 enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 
-struct mpi_comm {
-    void *memory;        /* owned: of this struct, which begins at the edge of a cache line */
-    enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
-    int rank, size;
-    int placed;                     /* it counts as one of those that have a private_comm */
-    MPI_Comm private_comm;          /* owned */
-    struct topo *topo;              /* owned */
-    struct links links;             /* owned */
-    struct mpi_team team;           /* owned */
-    struct variants variants;       /* owned */
-    enum load_worth rails_measured; /* so far; all of it if there is nothing to be measured */
-    double rail_rate;               /* measured, of a usual rail: bytes/s; 0: not known */
-    struct load_crossed rails_crossed;
-    int rails_followed;   /* they were, and may change */
-    int rails_noted;      /* by the last call (rails_follow.h) */
-    int rails_of_profile; /* the topology's rates are those of a tuning profile */
-    int nodes_as_in_job;  /* the topology's nodes are all of the job's, in its order */
+/* The rails, as far as they are known (rails_follow.h). */
+struct mpi_rails {
+    enum load_worth measured; /* so far; all of it if there is nothing to be measured */
+    double rate;              /* measured, of a usual rail: bytes/s; 0: not known */
+    struct load_crossed crossed;
+    int followed;        /* they were measured, and may change */
+    int noted;           /* the last call was (rails_note) */
+    int of_profile;      /* the topology's rates are those of a tuning profile */
+    int nodes_as_in_job; /* the topology's nodes are all of the job's, in its order */
     struct follow follow;
+};
+
+/* The calls so far. */
+struct mpi_history {
     uint32_t first_done; /* collectives whose first call was the library's: a bit each */
     uint32_t rerouted;   /* collectives of which a blocking call was: a bit each */
-    unsigned turn;       /* rerouted calls so far, for COLLSHIM_MODE=ab */
-    struct guard guard;  /* the measurements */
+    unsigned turn;       /* rerouted calls, for COLLSHIM_MODE=ab */
+};
+
+/* Measurements of the calls. */
+struct mpi_measured {
+    struct guard guard;
     struct mpi_due {
         struct guard_entry *entry; /* NULL: none */
         enum plan_collective collective;
         unsigned kind;
         uint64_t total;
-    } due;                           /* of the last call that was timed: to be concluded, perhaps */
-    struct store_rows found;         /* owned: those of earlier communicators (stored.h) */
-    struct gpus gpus;                /* the ranks' devices, as far as known */
-    struct divisions divisions;      /* of calls on two paths */
-    size_t *bytes;                   /* [size] owned: room for a call's block sizes */
-    uint64_t *offset;                /* [size] owned: and for where they start, packed */
+    } due;                      /* of the last call that was timed: to be concluded, perhaps */
+    struct store_rows found;    /* owned: by earlier communicators (stored.h) */
+    struct divisions divisions; /* of calls on two paths */
+};
+
+/* Memory that calls use one after the other. */
+struct mpi_room {
+    size_t *bytes;                   /* [size] owned: a call's block sizes */
+    uint64_t *offset;                /* [size] owned: where they start, packed */
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
-    struct alltoallv_matrix *rows;   /* owned: NULL until Alltoallv needs them */
-    struct mpi_plan *plans;          /* owned */
-    uint32_t uses;                   /* of plans, counted by prepared calls */
-    int preparing;                   /* a call is prepared (mpi_comm_prepare) */
-    int unagreed;                    /* it needs a plan that the ranks have not agreed on */
-    int limited;                     /* some rank's memory is: blocking calls ask (ask.h) */
-    struct ask ask;                  /* owned */
-    struct pending *pending, *last_pending; /* owned by those who started them (pending.h) */
-    struct mpi_comm *next_busy;             /* of those with pending calls */
+};
+
+/* The plans in use (comm_plans.h). */
+struct mpi_plans {
+    struct mpi_plan *list; /* owned */
+    uint32_t uses;         /* counted by prepared calls */
+    int preparing;         /* a call is prepared (mpi_comm_prepare) */
+    int unagreed;          /* it needs a plan that the ranks have not agreed on */
+};
+
+/* Nonblocking calls. */
+struct mpi_nonblocking {
+    struct pending *first, *last; /* under way; owned by those who started them (pending.h) */
+    struct mpi_comm *next_busy;   /* of those with pending calls */
     struct started *spare; /* owned: of a start without memory (nonblocking.c); NULL: in use */
     int has_spare;         /* there is one */
+};
 
-    /* Persistent calls use these (channel.h). */
+/* Persistent calls (channel.h). */
+struct mpi_persistent {
     struct mpi_comm *channel[CHANNELS_MOST]; /* owned; NULL: not made */
     struct mpi_comm *parent; /* of a channel: whose it is; NULL: that is gone, or this is none */
     int taken;               /* of a channel: by a request */
+};
 
-    /* A library that reports failures (revoke.h). */
-    struct revocable revocable;
+/* Agreements that a nonblocking call lacked: the next blocking one brings them. */
+struct mpi_wants {
+    struct reduction reduction; /* its pair is to be agreed on, */
+    int pair;                   /* if so */
+    int team;                   /* it would use helpers, which have not started */
+};
 
-    struct reduction
-        wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
-    int wants_pair;  /* if so */
-    int wants_team;  /* one would use helpers, which have not started */
-    /* The agreement on types and operations (reduction_pairs.h). */
-    unsigned char pairs[REDUCTION_PAIRS];
+struct mpi_comm {
+    void *memory;        /* owned: of this struct, which begins at the edge of a cache line */
+    enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
+    int rank, size;
+    int placed;                 /* it counts as one of those that have a private_comm */
+    MPI_Comm private_comm;      /* owned */
+    struct topo *topo;          /* owned */
+    struct links links;         /* owned */
+    struct mpi_team team;       /* owned */
+    struct variants variants;   /* owned */
+    struct gpus gpus;           /* the ranks' devices, as far as known */
+    struct ask ask;             /* owned */
+    struct revocable revocable; /* where the library reports failures (revoke.h) */
+    struct mpi_rails rails;
+    struct mpi_history history;
+    struct mpi_measured measured;
+    struct mpi_room room;
+    struct mpi_plans plans;
+    struct mpi_nonblocking nonblocking;
+    struct mpi_persistent persistent;
+    struct mpi_wants wants;
+    struct alltoallv_matrix *matrix;      /* owned: NULL until Alltoallv needs it */
+    unsigned char pairs[REDUCTION_PAIRS]; /* agreed on (reduction_pairs.h) */
 };
 
 /*

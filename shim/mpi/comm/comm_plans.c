@@ -19,7 +19,7 @@ struct mpi_plan {
     struct mpi_plan *next;
     struct plan_key key;   /* but for in_place */
     struct built built[2]; /* owned: in place or not; at least one */
-    uint32_t used;         /* c->uses when it was last needed */
+    uint32_t used;         /* c->plans.uses when it was last needed */
     int agreed;            /* all ranks have it, and room in their transports */
     int wanted;            /* by the call that is prepared, and not agreed */
     unsigned holders;      /* the cache, and pending calls; any thread counts */
@@ -44,9 +44,9 @@ void mpi_plan_release(struct mpi_plan *p)
 
 void mpi_comm_forget_plans(struct mpi_comm *c)
 {
-    while (c->plans) {
-        struct mpi_plan *first = c->plans;
-        c->plans = first->next;
+    while (c->plans.list) {
+        struct mpi_plan *first = c->plans.list;
+        c->plans.list = first->next;
         mpi_plan_release(first);
     }
 }
@@ -60,10 +60,10 @@ static int key_of(const struct plan_request *q, struct plan_request *key)
     return plan_in_place(q, q->rank);
 }
 
-static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *key,
+static struct mpi_plan *find_plan(const struct mpi_plans *plans, const struct plan_request *key,
                                   const struct plan_algorithm *a)
 {
-    struct mpi_plan *p = c->plans;
+    struct mpi_plan *p = plans->list;
 
     while (p && !plan_key_is(&p->key, key, a, 0))
         p = p->next;
@@ -72,14 +72,14 @@ static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request 
 
 /* Those of its kind that were not used for the longest time are freed if there are too many. Ranks
    have the same agreed ones, in the same order. A call in slices keeps all of its plans. */
-static void forget_oldest(struct mpi_comm *c, int demand, int agreed)
+static void forget_oldest(struct mpi_plans *plans, int demand, int agreed)
 {
     int most = demand ? DEMANDS_KEPT : PLANS_KEPT + settings.cfg.ppg - 1, kept;
     struct mpi_plan **oldest = NULL;
 
     do {
         kept = 0;
-        for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next) {
+        for (struct mpi_plan **at = &plans->list; *at; at = &(*at)->next) {
             struct mpi_plan *p = *at;
 
             if ((p->key.request.demand != NULL) != demand || p->agreed != agreed)
@@ -136,7 +136,7 @@ static int add_form(struct mpi_comm *c, const struct plan_request *q,
 {
     int rc = build(c, q, a, b);
 
-    if (!rc && !c->pending)
+    if (!rc && !c->nonblocking.first)
         rc = engine_reserve(b->engine);
     if (rc)
         unbuild(b);
@@ -147,27 +147,28 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing)
 {
+    struct mpi_plans *plans = &c->plans;
     struct plan_request key;
     int rc = 0;
 
     request->topo = c->topo;
     request->rank = c->rank;
     int form = key_of(request, &key);
-    struct mpi_plan *p = find_plan(c, &key, a);
+    struct mpi_plan *p = find_plan(plans, &key, a);
     if (!p && !(rc = make_plan(c, request, a, &p))) {
-        p->next = c->plans;
-        c->plans = p;
-        p->used = c->uses;
-        forget_oldest(c, key.demand != NULL, 0);
+        p->next = plans->list;
+        plans->list = p;
+        p->used = plans->uses;
+        forget_oldest(plans, key.demand != NULL, 0);
     }
     if (rc == -ENOTSUP)
         return rc;
-    c->unagreed |= !p || !p->agreed;
+    plans->unagreed |= !p || !p->agreed;
     if (!p)
         return rc;
-    if (c->preparing || !p->agreed)
-        p->used = c->uses;
-    p->wanted = c->preparing && !p->agreed;
+    if (plans->preparing || !p->agreed)
+        p->used = plans->uses;
+    p->wanted = plans->preparing && !p->agreed;
     if (!p->built[form].plan && (rc = add_form(c, request, a, &p->built[form])))
         form = !form;
     *plan_p = p->built[form].plan;
@@ -178,16 +179,16 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
 
 void mpi_comm_prepare(struct mpi_comm *c)
 {
-    c->uses++;
-    c->preparing = 1;
-    c->unagreed = 0;
-    for (struct mpi_plan *p = c->plans; p; p = p->next)
+    c->plans.uses++;
+    c->plans.preparing = 1;
+    c->plans.unagreed = 0;
+    for (struct mpi_plan *p = c->plans.list; p; p = p->next)
         p->wanted = 0;
 }
 
 void mpi_comm_prepared(struct mpi_comm *c)
 {
-    c->preparing = 0;
+    c->plans.preparing = 0;
 }
 
 static int reserve(const struct mpi_plan *p)
@@ -204,11 +205,11 @@ int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
 {
     int lacking = 0;
 
-    for (struct mpi_plan *p = c->plans; p && well; p = p->next)
+    for (struct mpi_plan *p = c->plans.list; p && well; p = p->next)
         if (p->wanted)
-            well = reserve(p) == 0 || (!c->limited && reserve(p) == 0);
-    *rc = c->limited ? ask_all(&c->ask, !well, &lacking) : 0;
-    if (!c->limited && !well) { /* the others go on: an error of this rank's call */
+            well = reserve(p) == 0 || (!c->ask.limited && reserve(p) == 0);
+    *rc = c->ask.limited ? ask_all(&c->ask, !well, &lacking) : 0;
+    if (!c->ask.limited && !well) { /* the others go on: an error of this rank's call */
         *rc = -ENOMEM;
         return 1;
     }
@@ -216,11 +217,11 @@ int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
         lacking = 1;
         *rc = 0;
     }
-    for (struct mpi_plan *p = c->plans; p; p = p->next)
+    for (struct mpi_plan *p = c->plans.list; p; p = p->next)
         if (p->wanted && !*rc && !lacking)
             p->agreed = 1;
-    forget_oldest(c, 0, 1);
-    forget_oldest(c, 1, 1);
+    forget_oldest(&c->plans, 0, 1);
+    forget_oldest(&c->plans, 1, 1);
     return !lacking;
 }
 
@@ -245,7 +246,7 @@ struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *
 
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)
 {
-    struct mpi_plan *p = plan ? c->plans : NULL;
+    struct mpi_plan *p = plan ? c->plans.list : NULL;
 
     while (p && p->built[0].plan != plan && p->built[1].plan != plan)
         p = p->next;

@@ -25,11 +25,11 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
 
 /*
  * A call that needs plans is prepared between these two, on all ranks alike. Agreed plans are kept
- * in an order that all ranks share, by the calls in between. Then c->unagreed tells, on all ranks
- * alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree, collective,
- * with nothing pending; no rank asks where none has limited memory (ask_is_needed). well: this rank
- * has them. *rc: 0, or a code as of engine_run. Returns 1 if
- * all ranks have them. Later calls need no memory for them and cannot fail for want of it.
+ * in an order that all ranks share, by the calls in between. Then c->plans.unagreed tells, on all
+ * ranks alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree,
+ * collective, with nothing pending; no rank asks where none has limited memory (ask_is_needed).
+ * well: this rank has them. *rc: 0, or a code as of engine_run. Returns 1 if all ranks have them.
+ * Later calls need no memory for them and cannot fail for want of it.
  */
 void mpi_comm_prepare(struct mpi_comm *c);
 void mpi_comm_prepared(struct mpi_comm *c);

@@ -151,11 +151,11 @@ static int make_topology(struct mpi_comm *c, const struct room *m)
     int rc = mpi_process.topo ? topo_restrict(mpi_process.topo, m->member, c->size, &c->topo)
                               : topo_from_reports(m->report, c->size, 0, &c->topo);
 
-    c->nodes_as_in_job = !rc && nodes_as_in_job(c, m->member);
-    if (c->nodes_as_in_job) {
+    c->rails.nodes_as_in_job = !rc && nodes_as_in_job(c, m->member);
+    if (c->rails.nodes_as_in_job) {
         int filled = tuning_fill_in_nodes(&settings.tuning, c->topo);
 
-        c->rails_of_profile = filled > 0;
+        c->rails.of_profile = filled > 0;
         rc = filled < 0;
     }
     if (!rc)
@@ -179,7 +179,7 @@ static int tell_last(struct mpi_comm *c, MPI_Comm comm, int error, struct room *
         alike &= m->last[r].found == own.found;
     }
     if (!alike)
-        store_rows_free(&c->found);
+        store_rows_free(&c->measured.found);
     return well;
 }
 
@@ -203,7 +203,7 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
         m->offer[r] = all[r].offer;
         m->member[r] = all[r].report.world_rank;
         gpus &= all[r].report.gpu >= 0;
-        c->limited |= all[r].limited;
+        c->ask.limited |= all[r].limited;
     }
     if (gpus)
         gpus_everywhere(&c->gpus, c->size);
@@ -312,12 +312,12 @@ static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reaso
     if (c) {
         c->size = size;
         c->private_comm = MPI_COMM_NULL;
-        guard_open(&c->guard, 0, count_now);
+        guard_open(&c->measured.guard, 0, count_now);
         mpi.Comm_rank(comm, &c->rank);
-        c->bytes = malloc((size_t)size * sizeof *c->bytes);
-        c->offset = malloc((size_t)size * sizeof *c->offset);
+        c->room.bytes = malloc((size_t)size * sizeof *c->room.bytes);
+        c->room.offset = malloc((size_t)size * sizeof *c->room.offset);
     }
-    if (!c || !c->bytes || !c->offset)
+    if (!c || !c->room.bytes || !c->room.offset)
         own = REASON_MEMORY;
     else if (!own && !mpi_comm_take_place(c))
         own = REASON_MANY;
@@ -332,7 +332,7 @@ static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reaso
         *c = (struct mpi_comm){
             .memory = c->memory, .verdict = verdict, .private_comm = MPI_COMM_NULL};
     } else {
-        guard_spare(&c->guard, rails_even_use(c->topo)); /* as the user's topology says */
+        guard_spare(&c->measured.guard, rails_even_use(c->topo)); /* as the user's topology says */
         c->revocable = (struct revocable){.follows = comm,
                                           .private_comm = c->private_comm,
                                           .variants = &c->variants,

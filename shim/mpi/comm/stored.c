@@ -54,9 +54,9 @@ int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collectiv
     if (!store_is_kept())
         return 0;
     store_where(mpi_process.library_version, c->topo, where);
-    if (!store_recall(where, collective, kind, e, &c->found, 1, known))
+    if (!store_recall(where, collective, kind, e, &c->measured.found, 1, known))
         return 0;
-    guard_recall(&c->guard, e, known);
+    guard_recall(&c->measured.guard, e, known);
     return 1;
 }
 
@@ -79,7 +79,7 @@ uint64_t stored_here(struct mpi_comm *c)
     if (!store_is_kept())
         return 0;
     store_where(mpi_process.library_version, c->topo, where);
-    return store_found(where, &c->found);
+    return store_found(where, &c->measured.found);
 }
 
 void stored_forget(struct mpi_comm *c)
@@ -88,7 +88,7 @@ void stored_forget(struct mpi_comm *c)
 
     store_where(mpi_process.library_version, c->topo, where);
     store_forget(where);
-    store_rows_free(&c->found);
+    store_rows_free(&c->measured.found);
 }
 
 void stored_close(void)

@@ -24,8 +24,8 @@ int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collectiv
 void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
                   enum plan_collective collective, unsigned kind);
 
-/* Take what this rank knows of the communicator's place (c->found). Returns its hash, 0: nothing.
-   Ranks with other hashes must free the rows. */
+/* Take what this rank knows of the communicator's place (c->measured.found). Returns its hash, 0:
+   nothing. Ranks with other hashes must free the rows. */
 uint64_t stored_here(struct mpi_comm *c);
 
 /* Its rails have changed. */

@@ -25,7 +25,7 @@ static unsigned find_free(const struct mpi_comm *c)
 
     pthread_mutex_lock(&lock);
     for (int i = 0; i < CHANNELS_MOST; i++)
-        if (c->channel[i] && c->channel[i]->taken)
+        if (c->persistent.channel[i] && c->persistent.channel[i]->persistent.taken)
             taken |= 1u << i;
     pthread_mutex_unlock(&lock);
     return ANY & ~taken;
@@ -61,7 +61,7 @@ struct mpi_comm *channel_take(struct mpi_comm *c, int ready, int *well, enum rea
     if (!(all & ANY))
         return NULL;
     int i = __builtin_ctz(all); /* the same on all ranks; the first that is not made, or made */
-    if (!c->channel[i]) {
+    if (!c->persistent.channel[i]) {
         struct mpi_comm *made = mpi_comm_state(c->private_comm);
 
         if (made->verdict) {
@@ -69,22 +69,22 @@ struct mpi_comm *channel_take(struct mpi_comm *c, int ready, int *well, enum rea
             mpi_comm_drop(made);
             return NULL;
         }
-        made->parent = c;
-        c->channel[i] = made;
+        made->persistent.parent = c;
+        c->persistent.channel[i] = made;
     }
     *why = REASON_NONE;
-    *well = renew_topology(c->channel[i], c);
+    *well = renew_topology(c->persistent.channel[i], c);
     pthread_mutex_lock(&lock);
-    c->channel[i]->taken = 1;
+    c->persistent.channel[i]->persistent.taken = 1;
     pthread_mutex_unlock(&lock);
-    return c->channel[i];
+    return c->persistent.channel[i];
 }
 
 void channel_leave(struct mpi_comm *channel)
 {
     pthread_mutex_lock(&lock);
-    channel->taken = 0;
-    int orphan = !channel->parent;
+    channel->persistent.taken = 0;
+    int orphan = !channel->persistent.parent;
     pthread_mutex_unlock(&lock);
     if (orphan)
         mpi_comm_drop(channel);
@@ -92,19 +92,19 @@ void channel_leave(struct mpi_comm *channel)
 
 int channel_is_orphan(const struct mpi_comm *channel)
 {
-    return !__atomic_load_n(&channel->parent, __ATOMIC_ACQUIRE);
+    return !__atomic_load_n(&channel->persistent.parent, __ATOMIC_ACQUIRE);
 }
 
 void channels_part(struct mpi_comm *c)
 {
     for (int i = 0; i < CHANNELS_MOST; i++) {
-        struct mpi_comm *channel = c->channel[i];
+        struct mpi_comm *channel = c->persistent.channel[i];
 
         if (!channel)
             continue;
         pthread_mutex_lock(&lock);
-        int taken = channel->taken;
-        __atomic_store_n(&channel->parent, NULL, __ATOMIC_RELEASE);
+        int taken = channel->persistent.taken;
+        __atomic_store_n(&channel->persistent.parent, NULL, __ATOMIC_RELEASE);
         pthread_mutex_unlock(&lock);
         if (!taken)
             mpi_comm_drop(channel);

@@ -63,7 +63,7 @@ static enum reason judge(struct mpi_comm *c, const struct mpi_call *call, int fa
         return REASON_NONE;
     if (!choose_is_guarded(call->collective))
         return favoured ? REASON_NONE : REASON_AGREE;
-    e = guard_favours(&c->guard, call->collective);
+    e = guard_favours(&c->measured.guard, call->collective);
     if (!e)
         return REASON_AGREE;
     *judged = e->reroute[e->best - 1];
@@ -100,7 +100,7 @@ enum reason late_sizes_judge(struct mpi_comm *c, const struct mpi_call *call, in
     struct late_sizes *u;
     int rc = -ENOMEM;
 
-    if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
         return why;
@@ -211,7 +211,7 @@ int late_sizes_finish(struct late_sizes *u, struct mpi_comm *c, struct ready *re
         return MPI_ERR_TRUNCATE;
     if (rc) {
         call->wrong = rc;
-        call->ninputs = call->nblocks = 0;
+        call->input.n = call->output.n = 0;
     }
     if (!call->total) {
         count_native(call->collective, REASON_EMPTY);

@@ -20,9 +20,9 @@ struct late_sizes;
 
 /*
  * Fill in the request, the total and the buffers. told: all sizes, as they were told. call:
- * arguments are the call's own copy, room is call->room. Sends nothing. Returns 0; an MPI code with
- * which this rank alone cannot serve the call; or -EINVAL on all ranks alike: sizes contradict each
- * other.
+ * arguments are the call's own copy, room is call->owned.room. Sends nothing. Returns 0; an MPI
+ * code with which this rank alone cannot serve the call; or -EINVAL on all ranks alike: sizes
+ * contradict each other.
  */
 typedef int (*late_sizes_fill)(struct mpi_comm *c, struct mpi_call *call, uint64_t *told);
 
@@ -31,8 +31,8 @@ typedef int (*late_sizes_fill)(struct mpi_comm *c, struct mpi_call *call, uint64
  * NO_ROOT: each rank tells its own, each as many words. favoured: blocking calls like it are
  * rerouted. That counts without a guard.
  *
- * Returns why not, on all ranks alike, or REASON_NONE and *u, owned by call.late_sizes from then
- * on. *u is NULL if this rank has no memory.
+ * Returns why not, on all ranks alike, or REASON_NONE and *u, owned by call.owned.late_sizes from
+ * then on. *u is NULL if this rank has no memory.
  */
 #define NO_ROOT (-1)
 enum reason late_sizes_judge(struct mpi_comm *c, const struct mpi_call *call, int root,
@@ -42,8 +42,8 @@ enum reason late_sizes_judge(struct mpi_comm *c, const struct mpi_call *call, in
    code. */
 int late_sizes_keep(struct late_sizes *u, MPI_Datatype *type);
 
-/* Before its start (nonblocking_start_late). told, in call->room: all words, filled in with what
-   this rank tells; borrowed. u NULL is fine. */
+/* Before its start (nonblocking_start_late). told, in call->owned.room: all words, filled in with
+   what this rank tells; borrowed. u NULL is fine. */
 void late_sizes_tells(struct late_sizes *u, uint64_t *told, late_sizes_fill fill);
 
 /* In its turn: room for the telling in the transport. As engine_reserve. */

@@ -16,10 +16,10 @@
 unsigned char nonblocking_looked_at[COLL_COUNT];
 
 struct started {
-    struct pending pending;    /* first */
-    struct grequest *request;  /* NULL: the start has failed, and the application has none */
-    struct mpi_comm *spare_of; /* it is that one's spare; NULL: none */
-    struct background *spare;  /* owned: with it */
+    struct pending pending;           /* first */
+    struct grequest *request;         /* NULL: the start has failed, and the application has none */
+    struct mpi_nonblocking *spare_of; /* it is that communicator's spare; NULL: none */
+    struct background *spare;         /* owned: with it */
 };
 
 static void on_done(struct pending *p)
@@ -38,30 +38,32 @@ static void on_done(struct pending *p)
 
 int nonblocking_spare(struct mpi_comm *c)
 {
+    struct mpi_nonblocking *own = &c->nonblocking;
     struct background *b = background_spare();
     struct started *s = b ? malloc(sizeof *s) : NULL;
 
     if (s)
-        *s = (struct started){.spare_of = c, .spare = b};
+        *s = (struct started){.spare_of = own, .spare = b};
     else
         free(b);
-    c->spare = s;
-    c->has_spare = s != NULL;
-    return c->has_spare ? 0 : -ENOMEM;
+    own->spare = s;
+    own->has_spare = s != NULL;
+    return s ? 0 : -ENOMEM;
 }
 
 /* The last call's may still be on its way back: from done(), in another thread. */
 void nonblocking_drop_spare(struct mpi_comm *c)
 {
+    struct mpi_nonblocking *own = &c->nonblocking;
     struct started *s = NULL;
 
-    while (c->has_spare && !(s = __atomic_load_n(&c->spare, __ATOMIC_ACQUIRE)))
+    while (own->has_spare && !(s = __atomic_load_n(&own->spare, __ATOMIC_ACQUIRE)))
         sched_yield();
     if (s)
         free(s->spare);
     free(s);
-    c->spare = NULL;
-    c->has_spare = 0;
+    own->spare = NULL;
+    own->has_spare = 0;
 }
 
 /* If two starts in a row lack memory, the second one waits for the first. */
@@ -69,7 +71,7 @@ static struct started *get_spare(struct mpi_comm *c)
 {
     struct started *s;
 
-    while (!(s = __atomic_exchange_n(&c->spare, NULL, __ATOMIC_ACQ_REL)))
+    while (!(s = __atomic_exchange_n(&c->nonblocking.spare, NULL, __ATOMIC_ACQ_REL)))
         pending_drain(c);
     s->request = NULL;
     return s;
@@ -83,7 +85,7 @@ static int open_started(struct started *s, struct mpi_comm *c, const struct read
 
     if (rc != MPI_SUCCESS) {
         mpi_call_drop(&ready->call);
-        late_sizes_close(ready->call.late_sizes);
+        late_sizes_close(ready->call.owned.late_sizes);
         return rc;
     }
     rc = pending_open(&s->pending, c, ready, 0, on_done);
@@ -106,14 +108,14 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
         rc = open_started(s, c, ready);
     } else {
         mpi_call_drop(&ready->call);
-        late_sizes_close(ready->call.late_sizes);
+        late_sizes_close(ready->call.owned.late_sizes);
     }
     if (rc != MPI_SUCCESS) {
         free(s);
         s = get_spare(c);
         pending_stand_in(&s->pending, c, ready, s->spare, on_done);
         *ready->call.nonblocking = MPI_REQUEST_NULL;
-    } else if (!ready->call.late_sizes) {
+    } else if (!ready->call.owned.late_sizes) {
         count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
                       ready->call.total);
     }
@@ -127,16 +129,16 @@ int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, stru
 {
     struct ready ready = {.call = *call, .ppg = 1};
 
-    ready.call.late_sizes = u;
+    ready.call.owned.late_sizes = u;
     return nonblocking_start(c, &ready, 1, lacks || !u);
 }
 
 /* Helpers that have not started yet are asked for in a blocking call. */
 static void want_team(struct mpi_comm *c, const struct mpi_call *call)
 {
-    if (!c->team.starting || c->wants_team || !slices_possible(call))
+    if (!c->team.starting || c->wants.team || !slices_possible(call))
         return;
-    c->wants_team = 1;
+    c->wants.team = 1;
     __atomic_add_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
 }
 
@@ -178,20 +180,21 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
 
     if (!why)
         want_team(c, call);
-    if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why) {
         mpi_call_drop(call);
         return run_natively(call, why);
     }
-    int lacks = rc || call->lacks_room;
-    return run_failed(nonblocking_start(c, &ready, c->unagreed, lacks));
+    int lacks = rc || call->owned.lacks_room;
+    return run_failed(nonblocking_start(c, &ready, c->plans.unagreed, lacks));
 }
 
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)
 {
-    return call->room ? (char *)call->room + (size_t)c->size * (sizeof(uint64_t) + sizeof(size_t))
-                      : NULL;
+    return call->owned.room
+               ? (char *)call->owned.room + (size_t)c->size * (sizeof(uint64_t) + sizeof(size_t))
+               : NULL;
 }
 
 void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset)
@@ -199,13 +202,13 @@ void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes,
     size_t n = (size_t)c->size;
     uint64_t *room;
 
-    *bytes = c->bytes;
+    *bytes = c->room.bytes;
     if (offset)
-        *offset = c->offset;
+        *offset = c->room.offset;
     if (!call->nonblocking)
         return;
-    call->room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
-    call->lacks_room = !room;
+    call->owned.room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
+    call->owned.lacks_room = !room;
     if (!room)
         return;
     *bytes = (size_t *)(room + n);

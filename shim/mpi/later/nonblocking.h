@@ -22,11 +22,11 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
                                    const struct mpi_candidates *found);
 
 /*
- * Start a call that is ready, or that knows its sizes later (late_sizes.h). call.room and
- * call.late_sizes are the call's from here on. asks: in its turn the ranks ask each other whether
- * one lacks memory, and end the call on all of them if so. It is the same on all ranks. lacks: this
- * one does already. Returns an MPI code: of a start that has failed here, whose request is null.
- * This rank takes part all the same.
+ * Start a call that is ready, or that knows its sizes later (late_sizes.h). From here on
+ * the start owns what the call owns. asks: in its turn the ranks ask each other whether one lacks
+ * memory, and end the call on all of them if so. It is the same on all ranks. lacks: this one does
+ * already. Returns an MPI code: of a start that has failed here, whose request is null. This rank
+ * takes part all the same.
  */
 int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
 
@@ -45,9 +45,9 @@ enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
 
 /*
  * Room for the sizes of a call's blocks, and, unless NULL, for where they start, packed: [size]
- * each. The communicator's, or of a nonblocking call: its own (call->room). Where memory lacks it
- * gets the communicator's (call->lacks_room): so it is decided on as on other ranks, and then
- * fails.
+ * each. The communicator's, or of a nonblocking call: its own (call->owned.room). Where memory
+ * lacks it gets the communicator's (call->owned.lacks_room): so it is decided on as on other ranks,
+ * and then fails.
  */
 void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
 

@@ -133,10 +133,10 @@ static void take_out(struct pending *p)
     struct mpi_comm *c = p->comm, **at = &busy;
 
     while (!p->next && *at && *at != c)
-        at = &(*at)->next_busy;
+        at = &(*at)->nonblocking.next_busy;
     if (!p->next && *at)
-        *at = c->next_busy;
-    __atomic_store_n(&c->pending, p->next, __ATOMIC_RELEASE);
+        *at = c->nonblocking.next_busy;
+    __atomic_store_n(&c->nonblocking.first, p->next, __ATOMIC_RELEASE);
 }
 
 /* The call has run, with that code, and the library's beside it, if any, with the other. */
@@ -169,7 +169,7 @@ static int step_background(struct pending *p, int *over, int *rc)
 /* One step towards the sizes, and the begin once they are known. Returns 1 if anything moved. */
 static int learn_sizes(struct pending *p, int *over, int *rc)
 {
-    struct late_sizes *u = p->ready.call.late_sizes;
+    struct late_sizes *u = p->ready.call.owned.late_sizes;
     enum engine_state state = ENGINE_MOVED;
 
     if (p->begun)
@@ -194,7 +194,7 @@ static int learn_sizes(struct pending *p, int *over, int *rc)
 /* Does a rank lack memory for what comes next? The transport is idle, so it can be given more. */
 static int lacks_now(struct pending *p)
 {
-    struct late_sizes *u = p->ready.call.late_sizes;
+    struct late_sizes *u = p->ready.call.owned.late_sizes;
 
     return p->lacks ||
            (u && !p->sized ? late_sizes_reserve(u) : engine_reserve(p->ready.engine)) == -ENOMEM;
@@ -226,7 +226,7 @@ static int run(struct pending *p, int *over, int *rc)
     *rc = 0;
     if (p->asks && !(p->background && p->comm->team.ppg))
         return ask(p, over, rc);
-    if (p->ready.call.late_sizes && !p->sized)
+    if (p->ready.call.owned.late_sizes && !p->sized)
         return learn_sizes(p, over, rc);
     if (begins) {
         p->begun = 1;
@@ -262,7 +262,7 @@ static int is_through_beside(struct pending *p, int *rc)
 /* One step of a communicator's first call. Returns 1 if anything moved. */
 static int step(struct mpi_comm *c)
 {
-    struct pending *p = c->pending;
+    struct pending *p = c->nonblocking.first;
     int over = p->through, moved = 0, rc = MPI_SUCCESS, there = 1;
 
     if (!over)
@@ -283,7 +283,7 @@ static int step_all(int *over)
     int left = 0, moved = step_besides ? step_besides(&left) : 0;
 
     for (struct mpi_comm *c = busy, *next; c; c = next) {
-        next = c->next_busy; /* c may leave the list */
+        next = c->nonblocking.next_busy; /* c may leave the list */
         moved |= step(c);
     }
     *over = !busy && !left;
@@ -330,12 +330,12 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
                           .done = done};
     if (p->arguments) {
         p->ready.call.arguments = memcpy(p->arguments, call->arguments, call->arguments_bytes);
-        rc = layout_keep(&p->ready.call.input, &p->type[0]);
+        rc = layout_keep(&p->ready.call.input.layout, &p->type[0]);
     }
     if (rc == MPI_SUCCESS)
-        rc = layout_keep(&p->ready.call.output, &p->type[1]);
+        rc = layout_keep(&p->ready.call.output.layout, &p->type[1]);
     if (rc == MPI_SUCCESS)
-        rc = call->late_sizes ? rc : run_code(background_open(c, &p->ready, &p->background));
+        rc = call->owned.late_sizes ? rc : run_code(background_open(c, &p->ready, &p->background));
     if (rc != MPI_SUCCESS)
         pending_close(p);
     return rc;
@@ -354,10 +354,10 @@ void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready 
                           .done = done};
     struct mpi_call *call = &p->ready.call;
     call->wrong = MPI_ERR_NO_MEM;
-    call->ninputs = call->nblocks = call->ntypes = 0;
-    call->arguments = call->room = NULL;
-    call->late_sizes = NULL;
-    if (background_possible(c, call) && !ready->call.late_sizes)
+    call->input.n = call->output.n = call->owned.ntypes = 0;
+    call->arguments = call->owned.room = NULL;
+    call->owned.late_sizes = NULL;
+    if (background_possible(c, call) && !ready->call.owned.late_sizes)
         p->background = background;
     if (p->background)
         background_stand_in(background, c, &p->ready);
@@ -387,13 +387,13 @@ void pending_close(struct pending *p)
             mpi.Type_free(&p->type[i]);
     if (!p->stands_in)
         background_close(p->background);
-    late_sizes_close(p->ready.call.late_sizes);
-    p->ready.call.late_sizes = NULL;
+    late_sizes_close(p->ready.call.owned.late_sizes);
+    p->ready.call.owned.late_sizes = NULL;
     mpi_plan_release(p->plan);
     free(p->arguments);
     mpi_call_drop(&p->ready.call);
-    p->ready.call.room = p->arguments = NULL;
-    p->ready.call.ntypes = 0;
+    p->ready.call.owned.room = p->arguments = NULL;
+    p->ready.call.owned.ntypes = 0;
     p->plan = NULL;
     p->background = NULL;
 }
@@ -426,12 +426,12 @@ void pending_start(struct pending *p)
     pending_enter();
     p->next = NULL;
     p->begun = p->through = 0;
-    if (c->pending) {
-        c->last_pending->next = p;
-        c->last_pending = p;
+    if (c->nonblocking.first) {
+        c->nonblocking.last->next = p;
+        c->nonblocking.last = p;
     } else {
-        c->pending = c->last_pending = p;
-        c->next_busy = busy;
+        c->nonblocking.first = c->nonblocking.last = p;
+        c->nonblocking.next_busy = busy;
         busy = c;
         step(c);
     }
@@ -448,7 +448,7 @@ static void advance_until_done(const struct mpi_comm *c)
 
     for (;;) {
         pending_enter();
-        int moved = step_all(&over), done = c ? !c->pending : !busy;
+        int moved = step_all(&over), done = c ? !c->nonblocking.first : !busy;
         leave();
         end_all();
         if (done)
@@ -461,7 +461,7 @@ static void advance_until_done(const struct mpi_comm *c)
 
 void pending_drain(struct mpi_comm *c)
 {
-    if (__atomic_load_n(&c->pending, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&c->nonblocking.first, __ATOMIC_ACQUIRE))
         advance_until_done(c);
 }
 

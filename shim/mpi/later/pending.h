@@ -48,8 +48,8 @@ struct pending {
 
 /*
  * Get a call ready. ready: of run_prepare, one process and no variant; call.arguments_bytes of
- * arguments are copied, and call.room and types become p's. Sends nothing. Returns an MPI code; on
- * an error nothing is owned, but those are freed.
+ * arguments are copied, and call.owned becomes p's. Sends nothing. Returns an MPI code; on an
+ * error nothing is owned, but that is freed.
  */
 int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
                  void (*done)(struct pending *p));

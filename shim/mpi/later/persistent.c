@@ -214,7 +214,7 @@ static void on_done(struct pending *pending)
 
 /*
  * Make the request. well: 0: this rank cannot. REASON_NONE; or REASON_NOT_READY on all ranks alike:
- * p is gone, call.room freed, and the channel left.
+ * p is gone, call.owned.room freed, and the channel left.
  */
 static enum reason make(struct persistent *p, struct mpi_comm *channel, const struct ready *ready,
                         int well)
@@ -259,7 +259,7 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     struct ready ready;
     enum reason why;
     int well, rc = 0;
-    struct mpi_comm *channel = channel_take(c, p && !call->lacks_room, &well, &why);
+    struct mpi_comm *channel = channel_take(c, p && !call->owned.lacks_room, &well, &why);
 
     if (!why) {
         call->request.topo = channel->topo;
@@ -282,7 +282,7 @@ struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,
     if (call->total && settings.cfg.mode == CFG_MODE_VERIFY)
         why = REASON_WAITING;
     close_leaving();
-    if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
         mpi_call_drop(call);

@@ -37,7 +37,7 @@ static double least_of(const struct mpi_comm *c, const struct mpi_call *call)
 {
     double bound = load_bound(&call->request);
 
-    return load_rates_known(c->topo) ? bound : c->rail_rate > 0 ? bound / c->rail_rate : 0;
+    return load_rates_known(c->topo) ? bound : c->rails.rate > 0 ? bound / c->rails.rate : 0;
 }
 
 /* A line of rates by node, for a tuning profile. */
@@ -45,7 +45,7 @@ static void tell_profile(const struct mpi_comm *c)
 {
     char text[2048];
 
-    if (c->nodes_as_in_job && load_rates_known(c->topo) &&
+    if (c->rails.nodes_as_in_job && load_rates_known(c->topo) &&
         topo_print_rates(c->topo, text, sizeof text) < (int)sizeof text)
         say(CFG_LEVEL_INFO, "profile: %s", text);
 }
@@ -56,41 +56,42 @@ static int glance(struct mpi_comm *c, enum load_worth *worth)
 {
     int slow, rc = rails_glance(c->private_comm, c->rank, c->topo, &slow);
 
-    c->rails_measured = LOAD_WORTH_GLANCE;
+    c->rails.measured = LOAD_WORTH_GLANCE;
     *worth = slow ? LOAD_WORTH_FULL : LOAD_WORTH_GLANCE;
     return rc;
 }
 
 int rails_learn(struct mpi_comm *c, const struct plan_request *q)
 {
-    if (c->rails_measured == LOAD_WORTH_FULL)
+    struct mpi_rails *rails = &c->rails;
+
+    if (rails->measured == LOAD_WORTH_FULL)
         return MPI_SUCCESS;
     if (settings.cfg.choose == CFG_CHOOSE_MODEL || !rails_wanted(c->topo)) {
-        c->rails_measured = LOAD_WORTH_FULL;
+        rails->measured = LOAD_WORTH_FULL;
         return MPI_SUCCESS;
     }
     enum load_worth worth =
-        c->rails_of_profile
-            ? LOAD_WORTH_FULL
-            : load_worth_measuring(q, outlay_share(q->collective), &c->rails_crossed);
-    if (worth <= c->rails_measured)
+        rails->of_profile ? LOAD_WORTH_FULL
+                          : load_worth_measuring(q, outlay_share(q->collective), &rails->crossed);
+    if (worth <= rails->measured)
         return MPI_SUCCESS;
     mpi_comm_drain(c);
     int rc = worth == LOAD_WORTH_GLANCE ? glance(c, &worth) : MPI_SUCCESS;
     if (rc != MPI_SUCCESS || worth == LOAD_WORTH_GLANCE)
         return rc;
-    c->rails_measured = worth;
+    rails->measured = worth;
     mpi_comm_forget_plans(c);
-    rc = rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
-    c->rails_followed = worth == LOAD_WORTH_FULL || c->rail_rate > 0;
-    if (!c->rails_of_profile)
+    rc = rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &rails->rate);
+    rails->followed = worth == LOAD_WORTH_FULL || rails->rate > 0;
+    if (!rails->of_profile)
         tell_profile(c);
     if (rails_even_use(c->topo) > 1) { /* trials so far were of plans for equal rails */
-        guard_renew(&c->guard);
+        guard_renew(&c->measured.guard);
         stored_forget(c);
     }
-    guard_spare(&c->guard, rails_even_use(c->topo));
-    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, 0,
+    guard_spare(&c->measured.guard, rails_even_use(c->topo));
+    follow_measured(&rails->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, 0,
                     rails_probe_cost(c->topo));
     return rc;
 }
@@ -100,23 +101,23 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
     int changed = 0;
     double cost;
 
-    if (rails_measure_again(c->private_comm, c->rank, c->topo, c->follow.calls, &changed,
-                            &c->rail_rate, &cost) != MPI_SUCCESS)
+    if (rails_measure_again(c->private_comm, c->rank, c->topo, c->rails.follow.calls, &changed,
+                            &c->rails.rate, &cost) != MPI_SUCCESS)
         return;
     if (changed) {
         mpi_comm_forget_plans(c);
         mpi_comm_renew(comm);
-        guard_renew(&c->guard);
+        guard_renew(&c->measured.guard);
         stored_forget(c);
-        guard_spare(&c->guard, rails_even_use(c->topo));
+        guard_spare(&c->measured.guard, rails_even_use(c->topo));
     }
-    follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0, cost,
+    follow_measured(&c->rails.follow, changed, c->topo->rail[0].bw_bytes_per_s > 0, cost,
                     rails_probe_cost(c->topo));
     if (!changed)
         say(CFG_LEVEL_DEBUG,
             "rails: measured behind call %u, and none has changed; again %u calls "
             "later at the earliest",
-            c->follow.calls, c->follow.rest);
+            c->rails.follow.calls, c->rails.follow.rest);
 }
 
 /* A limiter that lets a third of a probe through at once makes a rail look half as fast again.
@@ -128,10 +129,10 @@ static void probe(struct mpi_comm *c, MPI_Comm comm)
     double seconds = 0;
     int faster = 0;
 
-    if (rails_probe(c->private_comm, c->rank, c->topo, c->follow.vain ? surely : much, &faster,
-                    &seconds) != MPI_SUCCESS)
+    if (rails_probe(c->private_comm, c->rank, c->topo, c->rails.follow.vain ? surely : much,
+                    &faster, &seconds) != MPI_SUCCESS)
         return;
-    follow_probed(&c->follow, seconds);
+    follow_probed(&c->rails.follow, seconds);
     if (faster)
         measure(c, comm);
 }
@@ -139,22 +140,22 @@ static void probe(struct mpi_comm *c, MPI_Comm comm)
 void rails_note(struct mpi_comm *c, const struct mpi_call *call,
                 const struct plan_algorithm *algorithm, double seconds)
 {
-    struct follow *f = &c->follow;
+    struct follow *f = &c->rails.follow;
     uint32_t key = key_of(call, algorithm);
 
-    if (!c->rails_followed)
+    if (!c->rails.followed)
         return;
     follow_call(f, key, seconds, work_of(c, call), follow_is_new(f, key) ? least_of(c, call) : 0);
-    c->rails_noted = 1;
+    c->rails.noted = 1;
 }
 
 void rails_follow(struct mpi_comm *c, MPI_Comm comm)
 {
-    struct follow *f = &c->follow;
+    struct follow *f = &c->rails.follow;
     double value[FOLLOW_VALUES], began;
-    int noted = c->rails_noted;
+    int noted = c->rails.noted;
 
-    c->rails_noted = 0;
+    c->rails.noted = 0;
     if (!noted || !follow_due(f))
         return;
     began = count_now();

@@ -18,13 +18,14 @@ enum { SURELY = 8, MOST_PATIENCE = 64 };
 /* A thread may call MPI that has no context itself; its buffers have one. */
 static int32_t gpu_of(const struct mpi_call *call)
 {
-    struct call_block in = call->input_block, out = {0};
+    struct call_block in = call->input.block, out = {0};
     struct cuda_place place;
 
-    if (call->nblocks)
-        out = call->output_block(call, 0);
-    return device_holds(call_block_layout(&in, &call->input), in.user, in.count, &place) ||
-                   device_holds(call_block_layout(&out, &call->output), out.user, out.count, &place)
+    if (call->output.n)
+        out = call->output.block(call, 0);
+    return device_holds(call_block_layout(&in, &call->input.layout), in.user, in.count, &place) ||
+                   device_holds(call_block_layout(&out, &call->output.layout), out.user, out.count,
+                                &place)
                ? gpus_number(cuda_place_address(&place))
                : gpus_here();
 }
@@ -32,7 +33,7 @@ static int32_t gpu_of(const struct mpi_call *call)
 /* Has every rank a GPU by now? Collective. Returns an MPI code. */
 static int look_again(struct mpi_comm *c, const struct mpi_call *call)
 {
-    int32_t own = gpu_of(call), least = -1, *all = (int32_t *)(void *)c->bytes;
+    int32_t own = gpu_of(call), least = -1, *all = (int32_t *)(void *)c->room.bytes;
     int rc = mpi.Allreduce(&own, &least, 1, MPI_INT32_T, MPI_MIN, c->private_comm);
 
     if (rc != MPI_SUCCESS || least < 0)
@@ -42,7 +43,7 @@ static int look_again(struct mpi_comm *c, const struct mpi_call *call)
         return rc;
     gpus_everywhere(&c->gpus, c->size);
     if (!mpi_process.topo)
-        topo_number_gpus(c->topo, all, c->offset);
+        topo_number_gpus(c->topo, all, c->room.offset);
     return rc;
 }
 
@@ -104,12 +105,12 @@ int gpus_agree(struct mpi_comm *c, struct mpi_call *call)
         return MPI_SUCCESS;
     }
     double answer[1 + DIVISION_TIMES] = {!staging_stays(c, call)};
-    divisions_tell(&c->divisions, answer + 1);
+    divisions_tell(&c->measured.divisions, answer + 1);
     int rc = mpi.Allreduce(MPI_IN_PLACE, answer, 1 + DIVISION_TIMES, MPI_DOUBLE, MPI_MAX,
                            c->private_comm);
     if (rc != MPI_SUCCESS)
         return rc;
-    divisions_hear(&c->divisions, answer + 1, c->size);
+    divisions_hear(&c->measured.divisions, answer + 1, c->size);
     if (answer[0] > 0) {
         be_patient(g);
         return MPI_SUCCESS;

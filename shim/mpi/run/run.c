@@ -98,7 +98,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     if (ready->ppg > 1)
         return run_sliced(c, ready, s, failed, crossing);
     *crossing = ready->crossing;
-    int divided = division_used(&c->divisions, call->request.recipe);
+    int divided = division_used(&c->measured.divisions, call->request.recipe);
     int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
     if (divided)
         parts.start = count_now();
@@ -109,7 +109,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     if (hired)
         threads_rest(&c->links.shm);
     if (divided)
-        memcpy(c->divisions.took, parts.took, sizeof parts.took);
+        memcpy(c->measured.divisions.took, parts.took, sizeof parts.took);
     return rc;
 }
 
@@ -218,7 +218,7 @@ static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready
 
 struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
 {
-    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
+    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->history.turn);
 
     return rc                                         ? run_failed(run_code(rc))
            : way == CHOOSE_BOTH && ready->variant     ? run_natively(&ready->call, REASON_CHOSEN)
@@ -246,7 +246,7 @@ static int recipe_suits(const struct plan_request *q, const struct plan_algorith
 static int take_part(struct mpi_call *call)
 {
     call->wrong = MPI_ERR_NO_MEM;
-    call->ninputs = call->nblocks = 0;
+    call->input.n = call->output.n = 0;
     return 0;
 }
 
@@ -260,12 +260,12 @@ enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
                             .ppg = 1,
                             .variant = plan_variant_of(r->algorithm)};
     *rc = 0;
-    c->unagreed = 0;
+    c->plans.unagreed = 0;
     if (ready->variant)
         return variants_prepare(c, ready->variant, call);
     q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
     q->recipe = r->recipe;
-    q->recipe = division_recipe(&c->divisions, q, r->algorithm);
+    q->recipe = division_recipe(&c->measured.divisions, q, r->algorithm);
     if (!recipe_suits(q, r->algorithm))
         return REASON_RECIPE;
     if (r->ppg > 1 && slices_possible(call))
@@ -276,7 +276,7 @@ enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
     else
         *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine, &ready->crossing);
     mpi_comm_prepared(c);
-    if (*rc == -ENOMEM && !c->unagreed)
+    if (*rc == -ENOMEM && !c->plans.unagreed)
         *rc = take_part(&ready->call);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
@@ -286,9 +286,10 @@ enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
 {
     enum reason why = run_prepare(c, call, r, ready, rc);
 
-    if (*rc == -ENOMEM && c->unagreed && !c->limited) /* the others do not ask: once more */
+    /* The others do not ask: this rank tries once more. */
+    if (*rc == -ENOMEM && c->plans.unagreed && !c->ask.limited)
         why = run_prepare(c, call, r, ready, rc);
-    if (!c->unagreed)
+    if (!c->plans.unagreed)
         return why;
     return mpi_comm_agree(c, *rc != -ENOMEM, rc) || *rc ? why : REASON_NOT_READY;
 }

@@ -40,8 +40,8 @@ struct mpi_candidates {
 
 /*
  * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or -ENOMEM, where
- * c->unagreed), or why it cannot serve this call, on all ranks alike. Asks no other rank, but for a
- * variant.
+ * c->plans.unagreed), or why it cannot serve this call, on all ranks alike. Asks no other rank, but
+ * for a variant.
  */
 enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
                         const struct plan_candidate *r, struct ready *ready, int *rc);

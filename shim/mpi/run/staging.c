@@ -70,8 +70,8 @@ static size_t alignment_of(const struct mpi_call *call)
 static struct cuda_gpu **find_gpu(struct mpi_comm *c, const struct cuda_place *place)
 {
     for (int i = 0; i < GPUS_KEPT; i++)
-        if (!c->gpu[i] || cuda_gpu_is_at(c->gpu[i], place))
-            return &c->gpu[i];
+        if (!c->room.gpu[i] || cuda_gpu_is_at(c->room.gpu[i], place))
+            return &c->room.gpu[i];
     return NULL;
 }
 
@@ -129,19 +129,20 @@ static int allocate_on_host(struct staging *s, const struct plan *plan, int own_
 static int staging_fill(struct staging *s, const struct mpi_call *call, MPI_Comm comm,
                         int own_input)
 {
+    const struct call_input *in = &call->input;
+    const struct call_output *out = &call->output;
     int rc = MPI_SUCCESS;
 
-    for (int i = 0; rc == MPI_SUCCESS && own_input && i < call->ninputs; i++) {
-        struct call_block b = call->inputs(call, i);
-        rc = device_pack(call_block_layout(&b, &call->input), b.user, b.count, s->input + b.packed,
+    for (int i = 0; rc == MPI_SUCCESS && own_input && i < in->n; i++) {
+        struct call_block b = in->blocks(call, i);
+        rc = device_pack(call_block_layout(&b, &in->layout), b.user, b.count, s->input + b.packed,
                          comm);
     }
-    if (own_input && !call->ninputs)
-        rc = device_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
-                         comm);
-    if (rc == MPI_SUCCESS && s->own_output && call->held_block != NO_BLOCK) {
-        struct call_block own = call->output_block(call, call->held_block);
-        rc = device_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
+    if (own_input && !in->n)
+        rc = device_pack(&in->layout, in->block.user, in->block.count, s->input, comm);
+    if (rc == MPI_SUCCESS && s->own_output && out->held != NO_BLOCK) {
+        struct call_block own = out->block(call, out->held);
+        rc = device_pack(&out->layout, own.user, own.count, s->output + own.packed, comm);
     }
     return rc;
 }
@@ -153,12 +154,12 @@ static void look_at_both(const struct mpi_call *call, uint64_t input_bytes, uint
     size_t alignment = alignment_of(call);
 
     struct call_block from =
-        call->ninputs ? first_block(call, call->ninputs, call->inputs) : call->input_block;
-    struct call_block to = first_block(call, call->nblocks, call->output_block);
+        call->input.n ? first_block(call, call->input.n, call->input.blocks) : call->input.block;
+    struct call_block to = first_block(call, call->output.n, call->output.block);
 
-    *in = look_at(call_block_layout(&from, &call->input), from, input_bytes > 0, alignment);
-    *out = look_at(call_block_layout(&to, &call->output), to, output_bytes > 0 && call->nblocks,
-                   alignment);
+    *in = look_at(call_block_layout(&from, &call->input.layout), from, input_bytes > 0, alignment);
+    *out = look_at(call_block_layout(&to, &call->output.layout), to,
+                   output_bytes > 0 && call->output.n, alignment);
     in->stays &= !from.is_own;
     out->stays &= !to.is_own;
 }
@@ -212,13 +213,13 @@ static int open_on_device(struct staging *s, struct mpi_comm *c, const struct mp
 static int begin_staging(struct staging *s, const struct mpi_call *call, const struct plan *plan,
                          int own_output, struct staging_side *in, struct staging_side *out)
 {
-    *s = (struct staging){.own_output = own_output || !call->output_dense};
+    *s = (struct staging){.own_output = own_output || !call->output.dense};
     if (cuda_present())
         look_at_both(call, plan->input_bytes, plan->output_bytes, in, out);
-    s->input = call->input_block.user;
+    s->input = call->input.block.user;
     if (!s->own_output)
-        s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
-    return plan->input_bytes && (!call->input.dense || call->stage_input);
+        s->output = call->output.n ? call->output.block(call, 0).user : NULL;
+    return plan->input_bytes && (!call->input.layout.dense || call->input.stage);
 }
 
 /* In host memory. own_input: besides what lies on a device. *own_input: what it then is. */
@@ -271,12 +272,12 @@ int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Co
 {
     int rc = MPI_SUCCESS;
 
-    if (!s->own_output || call->output_unchanged)
+    if (!s->own_output || call->output.unchanged)
         return rc;
-    for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
-        struct call_block b = call->output_block(call, i);
-        rc = device_unpack(call_block_layout(&b, &call->output), s->output + b.packed, b.user,
-                           b.count, comm);
+    for (int i = 0; rc == MPI_SUCCESS && i < call->output.n; i++) {
+        struct call_block b = call->output.block(call, i);
+        rc = device_unpack(call_block_layout(&b, &call->output.layout), s->output + b.packed,
+                           b.user, b.count, comm);
     }
     return rc;
 }
@@ -284,11 +285,11 @@ int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Co
 /* Are two packed outputs equal? */
 static int blocks_equal(const struct mpi_call *call, const char *a, const char *b, size_t bytes)
 {
-    for (int i = 0; i < call->nblocks; i++) {
-        struct call_block block = call->output_block(call, i);
+    for (int i = 0; i < call->output.n; i++) {
+        struct call_block block = call->output.block(call, i);
 
         if (!block.is_own)
-            return layout_equal(&call->output, a, b, bytes);
+            return layout_equal(&call->output.layout, a, b, bytes);
         if (!layout_equal(&block.own, a + block.packed, b + block.packed,
                           (size_t)(block.count * block.own.size)))
             return 0;
@@ -303,10 +304,10 @@ int staging_verify(const struct staging *s, const struct mpi_call *call, const s
     const char *got = s->output;
     int rc = expected ? MPI_SUCCESS : MPI_ERR_NO_MEM, equal = -1;
 
-    for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
-        struct call_block b = call->output_block(call, i);
-        rc = device_pack(call_block_layout(&b, &call->output), b.user, b.count, expected + b.packed,
-                         c->private_comm);
+    for (int i = 0; rc == MPI_SUCCESS && i < call->output.n; i++) {
+        struct call_block b = call->output.block(call, i);
+        rc = device_pack(call_block_layout(&b, &call->output.layout), b.user, b.count,
+                         expected + b.packed, c->private_comm);
     }
     if (rc == MPI_SUCCESS && s->device) {
         got = fetched = host_memory_take(bytes);

@@ -26,7 +26,7 @@ enum reason nccl_gate(const struct nccl_comm *c, const struct nccl_call *call)
         return why;
     if (gate_bytes(nccl_call_total_bytes(call, c->nranks)))
         return REASON_SMALL;
-    if (c->notes < 0 && c->verdict)
+    if (c->notes.fd < 0 && c->verdict)
         return c->verdict;
     if (call->root < 0 || call->root >= c->nranks || !nccl_call_has_buffers(call, c->rank))
         return REASON_ARGUMENTS;

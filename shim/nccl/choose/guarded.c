@@ -134,17 +134,18 @@ static unsigned kind_of(const struct nccl_bundle *b)
 /* All turns of a round are behind: let the guard draw its conclusions. */
 static void conclude(struct nccl_bundle *b, struct guard_entry *e, const struct nccl_events *events)
 {
-    for (int slot = 0; slot < e->turns; slot++) {
+    for (int slot = 0; slot < e->turns.n; slot++) {
         double took = seconds_of(b->c, events, slot);
 
         if (events->row[slot] && took < INFINITY)
-            site_add_time(events->row[slot], e->turn[slot] != GUARD_NATIVE, (uint64_t)(took * 1e9));
+            site_add_time(events->row[slot], e->turns.contender[slot] != GUARD_NATIVE,
+                          (uint64_t)(took * 1e9));
         guard_note(e, slot, took);
     }
-    if (!guard_conclude(&b->c->guard, e, agree_on_largest, b->c))
+    if (!guard_conclude(&b->c->measured.guard, e, agree_on_largest, b->c))
         return;
     nccl_stored_learn(b->c, e, b->collective, kind_of(b));
-    if (!guard_gains(&b->c->guard))
+    if (!guard_gains(&b->c->measured.guard))
         nccl_comm_drop_scratch(b->c);
     if (b->c->rank == 0 && guard_is_news(e))
         tell_verdict(b, e);
@@ -152,7 +153,7 @@ static void conclude(struct nccl_bundle *b, struct guard_entry *e, const struct 
 
 ncclResult_t nccl_guarded(struct nccl_bundle *b)
 {
-    struct guard *g = &b->c->guard;
+    struct guard *g = &b->c->measured.guard;
     struct guard_entry *e = guard_find(g, b->collective, kind_of(b), b->total);
     struct plan_candidate way[PLAN_CANDIDATES];
     struct nccl_events *events;
@@ -160,7 +161,7 @@ ncclResult_t nccl_guarded(struct nccl_bundle *b)
 
     if (!e)
         return nccl_run_native(b, REASON_FULL);
-    events = &b->c->events[e - g->entry];
+    events = &b->c->measured.events[e - g->entry];
     if (guard_due(e))
         conclude(b, e, events);
     if (guard_wants_candidates(e)) {
@@ -185,7 +186,8 @@ ncclResult_t nccl_guarded(struct nccl_bundle *b)
 
 ncclResult_t nccl_guarded_capture(struct nccl_bundle *b)
 {
-    const struct guard_entry *e = guard_known(&b->c->guard, b->collective, kind_of(b), b->total);
+    const struct guard_entry *e =
+        guard_known(&b->c->measured.guard, b->collective, kind_of(b), b->total);
 
     return e ? run_way(b, e->best, REASON_SLOWER) : nccl_run_native(b, REASON_CAPTURE);
 }

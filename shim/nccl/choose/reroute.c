@@ -44,7 +44,7 @@ static void note_captures(struct nccl_bundle *b)
 static int is_capturable(const struct nccl_bundle *b)
 {
     return !b->several_streams && settings.cfg.mode == CFG_MODE_ON && settings.cfg.ppg < 2 &&
-           b->c->notes < 0 && !b->c->unconfirmed;
+           b->c->notes.fd < 0 && !b->c->notes.unconfirmed;
 }
 
 static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
@@ -149,7 +149,7 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
-    n = find_ways(&q, row, &c->picks, p->way);
+    n = find_ways(&q, row, &c->plans.picks, p->way);
     if (call->redop)
         n = without_library(p->way, n);
     named = row || settings.choice[call->collective].forced;
@@ -177,7 +177,7 @@ static int judge(struct nccl_bundle *b)
             verdict = b->captured ? b->c->verdict : nccl_comm_verdict(b->c);
         if (!p->why)
             p->why = verdict;
-        if (!p->why && b->c->no_fp8_sums && nccl_call_combines_fp8(p->call))
+        if (!p->why && b->c->device.no_fp8_sums && nccl_call_combines_fp8(p->call))
             p->why = REASON_FP8;
         if (!p->why)
             p->why = choose(b->c, p);
@@ -296,16 +296,17 @@ ncclResult_t nccl_reroute_bundle(struct nccl_comm *c, struct nccl_call *call, in
         b.several_streams |= (CUstream)call[i].stream != b.stream;
     }
     b.elsewhere = aside_is_needed(c, b.stream);
-    c->met_elsewhere |= b.elsewhere;
+    c->device.met_elsewhere |= b.elsewhere;
     if (c->cu)
-        c->cu->CtxPushCurrent(c->context);
+        c->cu->CtxPushCurrent(c->device.context);
     note_captures(&b);
     /* Captures of other threads, or of this one on other streams, must stay intact. In the global
        mode, the default, cuMemAlloc or cuEventQuery in any thread would spoil them. */
     relaxed = c->cu && !b.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (nccl_set_is_candidate(c, call, n)) {
         result = run_set_bundle(&b, &set);
-        if (c->unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
+        if (c->notes
+                .unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
             registered_release(c);
     } else {
         result = judge(&b) ? run_chosen(&b) : nccl_run_native(&b, REASON_NONE);

@@ -28,7 +28,7 @@ static int is_sent(const struct nccl_call *call)
 void nccl_set_note_message(struct nccl_comm *c, const struct nccl_call *call)
 {
     if (call->root >= 0 && call->root < c->nranks)
-        (is_sent(call) ? c->sent : c->received)[call->root]++;
+        (is_sent(call) ? c->traffic.sent : c->traffic.received)[call->root]++;
 }
 
 /* How many messages of a direction there are for each rank; -1: several for one. */
@@ -60,7 +60,8 @@ int nccl_set_is_candidate(const struct nccl_comm *c, const struct nccl_call *cal
 {
     int sends, receives;
 
-    if (c->sets.given_up || (c->notes < 0 && c->verdict) || settings.choice[COLL_ALLTOALLV].native)
+    if (c->sets.given_up || (c->notes.fd < 0 && c->verdict) ||
+        settings.choice[COLL_ALLTOALLV].native)
         return 0;
     for (int i = 0; i < n; i++)
         if (call[i].kind == CALL_COLLECTIVE)
@@ -103,8 +104,8 @@ static void set_describe(const struct nccl_comm *c, const struct nccl_call *call
         *(is_sent(&call[i]) ? &sends[peer] : &receives[peer]) = 1;
     }
     for (int p = 0; p < c->nranks; p++) {
-        pair[p].out = digest(c->sent[p], pair[p].bytes, sends[p]);
-        pair[p].in = digest(c->received[p], in[p], receives[p]);
+        pair[p].out = digest(c->traffic.sent[p], pair[p].bytes, sends[p]);
+        pair[p].in = digest(c->traffic.received[p], in[p], receives[p]);
     }
 }
 
@@ -153,7 +154,7 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
     set_describe(c, call, n, mine);
     if (registered_hold(c))
         mine[c->rank].bytes |= SAYS_REGISTERED;
-    if (c->met_elsewhere)
+    if (c->device.met_elsewhere)
         mine[c->rank].bytes |= SAYS_ELSEWHERE;
     /* without memory this rank posts nothing, and no rank gets a yes */
     if (!nccl_set_open(set, c->nranks) || nccl_comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine,

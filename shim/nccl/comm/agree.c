@@ -9,8 +9,8 @@ int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, si
                        void **all)
 {
     *all = malloc((size_t)c->nranks * bytes);
-    if (*all && notice_read(notice_post(&c->board, nccl_comm_mix(c->key, about), c->nranks, c->rank,
-                                        note, bytes),
+    if (*all && notice_read(notice_post(&c->notes.board, nccl_comm_mix(c->notes.key, about),
+                                        c->nranks, c->rank, note, bytes),
                             c->nranks, *all, bytes, &c->stopped) == 0)
         return 0;
     free(*all);
@@ -19,7 +19,7 @@ int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, si
 
 static int exchange_notes(struct nccl_comm *c, const void *note, void **all)
 {
-    return nccl_comm_exchange(c, ++c->asked, note, NOTICE_BYTES, all);
+    return nccl_comm_exchange(c, ++c->notes.asked, note, NOTICE_BYTES, all);
 }
 
 int nccl_comm_all_same(struct nccl_comm *c, int yes, uint64_t what)
@@ -85,5 +85,5 @@ int nccl_comm_tell(struct nccl_comm *c, void *data, size_t bytes)
 
 uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose)
 {
-    return nccl_comm_mix(~c->key, purpose);
+    return nccl_comm_mix(~c->notes.key, purpose);
 }

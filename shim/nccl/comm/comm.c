@@ -55,16 +55,16 @@ struct nccl_comm *nccl_comm_find(ncclComm_t handle)
 
 static void comm_free(struct nccl_comm *c)
 {
-    if (c->notes >= 0)
-        close(c->notes);
+    if (c->notes.fd >= 0)
+        close(c->notes.fd);
     for (int i = 0; i < nccl_comm_parts_n; i++)
         if (nccl_comm_parts[i].drop)
             nccl_comm_parts[i].drop(c);
     nccl_comm_forget_measured(c);
     topo_free(c->topo);
-    store_rows_free(&c->found);
-    free(c->connected);
-    free(c->sent);
+    store_rows_free(&c->measured.found);
+    free(c->traffic.connected);
+    free(c->traffic.sent);
     free(c);
 }
 
@@ -117,21 +117,21 @@ struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint
 
     if (!c || !e || copy->real.CommCount(handle, &c->nranks) != ncclSuccess ||
         copy->real.CommUserRank(handle, &c->rank) != ncclSuccess ||
-        !(c->sent = calloc(2 * (size_t)c->nranks, sizeof *c->sent)) ||
-        !(c->connected = calloc((size_t)c->nranks, 1))) {
+        !(c->traffic.sent = calloc(2 * (size_t)c->nranks, sizeof *c->traffic.sent)) ||
+        !(c->traffic.connected = calloc((size_t)c->nranks, 1))) {
         if (c)
-            free(c->sent);
+            free(c->traffic.sent);
         free(c);
         free(e);
         return NULL;
     }
     c->copy = copy;
     c->handle = handle;
-    c->key = key;
+    c->notes.key = key;
     c->users = 1;
-    c->notes = -1;
-    guard_open(&c->guard, 1, count_now);
-    c->received = c->sent + c->nranks;
+    c->notes.fd = -1;
+    guard_open(&c->measured.guard, 1, count_now);
+    c->traffic.received = c->traffic.sent + c->nranks;
     *e = (struct entry){.handle = handle, .comm = c};
     nccl_comm_remove(handle, 1); /* one that ended unseen, at the same address */
     pthread_mutex_lock(&lock);
@@ -148,7 +148,7 @@ struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint
 void nccl_comm_forget_measured(struct nccl_comm *c)
 {
     for (int i = 0; i < GUARD_ENTRIES * GUARD_TURNS; i++) {
-        struct nccl_events *t = &c->events[i / GUARD_TURNS];
+        struct nccl_events *t = &c->measured.events[i / GUARD_TURNS];
         CUevent begin = t->begin[i % GUARD_TURNS], end = t->end[i % GUARD_TURNS];
 
         if (begin)
@@ -159,6 +159,6 @@ void nccl_comm_forget_measured(struct nccl_comm *c)
     if (c->sets.asking)
         c->cu->EventDestroy(c->sets.asking);
     c->sets.asking = NULL;
-    memset(c->events, 0, sizeof c->events);
-    guard_open(&c->guard, 1, count_now);
+    memset(c->measured.events, 0, sizeof c->measured.events);
+    guard_open(&c->measured.guard, 1, count_now);
 }

@@ -28,7 +28,7 @@ struct nccl_plan {
     uint64_t used;             /* to find the oldest, which is freed first */
     struct load_link crossing; /* bytes that its rounds move to and from other nodes */
     int with_helpers;          /* all helpers of all ranks have it */
-    uint32_t drop;             /* it has been ready since: see struct nccl_comm */
+    uint32_t drop;             /* it has been ready since: see struct nccl_scratch */
 };
 
 /* Around the calls that the guard measures, by their slot. */
@@ -46,6 +46,64 @@ struct registrations {
 
 enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };
 
+/* The ranks' notes, and what they have agreed on by them. */
+struct nccl_notes {
+    struct notice_board board;
+    uint64_t key;         /* of this communicator on the board */
+    int fd;               /* posted, not read yet; -1: read, or never posted */
+    uint32_t unconfirmed; /* this rank has judged them, but does not know the others' verdict: the
+                             number of the next call that would tell; 0: it knows it, or has not
+                             judged yet */
+    uint64_t confirmed;   /* calls that would hear since all ranks have heard: the same on all */
+    uint64_t asked;       /* agreements so far, the same on all ranks */
+};
+
+/* Messages to and from each rank. */
+struct nccl_traffic {
+    uint64_t *sent, *received; /* the application's so far: [nranks] each, of one allocation; sent:
+                                  owned */
+    unsigned char *connected;  /* [nranks] owned: to whom there were messages of ours, and how */
+    int all_connected;
+};
+
+/* Its device. */
+struct nccl_device {
+    CUcontext context;            /* the primary one */
+    CUstream aside;               /* owned; NULL: not made (aside.h) */
+    struct cuda_reducer *reducer; /* owned; NULL without kernels */
+    int met_elsewhere;            /* there was a call on a stream of another context */
+    int no_fp8_sums;              /* the library combines none here, on some rank */
+};
+
+/* Its memory for calls, from the pool (scratch.h). */
+struct nccl_scratch {
+    char *at;
+    uint64_t bytes;
+    uint32_t drops; /* how often it was given back: schedules of before must be made ready again */
+    struct use_order order;
+    struct nccl_comm_kept { /* earlier scratch, which is in a graph */
+        struct nccl_comm_kept *next;
+        char *at;
+        uint64_t bytes;
+        CUevent last;
+    } * kept; /* owned */
+};
+
+/* Its schedules. */
+struct nccl_plans {
+    struct nccl_plan plan[COMM_PLANS];
+    uint64_t used; /* uses so far */
+    struct picks picks;
+};
+
+/* Measurements of its calls. */
+struct nccl_measured {
+    struct guard guard;
+    struct nccl_events events[GUARD_ENTRIES]; /* of its entries */
+    int stored;                               /* all ranks read the same store */
+    struct store_rows found; /* owned: by earlier communicators; the same on all ranks */
+};
+
 struct nccl_comm {
     struct nccl_copy *copy; /* whose it is; borrowed */
     ncclComm_t handle;
@@ -57,23 +115,13 @@ struct nccl_comm {
     int channels; /* of a message, by its configuration; 0: as NCCL chooses. All ranks' most, once
                      the notes are read */
     enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
-    struct notice_board board;
-    uint64_t key; /* of this communicator on the board */
-    int notes;    /* descriptor: posted, not read yet; -1: read, or never posted */
-    uint32_t
-        unconfirmed; /* this rank has judged them, but does not know the others' verdict: the number
-                        of the next call that would tell; 0: it knows it, or has not judged yet */
-    uint64_t confirmed; /* calls that would hear since all ranks have heard: the same on all */
-    uint64_t asked;     /* agreements so far, the same on all ranks */
-
+    struct nccl_notes notes;
     struct redop *redops; /* owned: operations that the program has made of it */
     struct registrations registrations;
-
-    /* Messages of the application to and from each rank so far: [nranks] each, of one allocation */
-    uint64_t *sent, *received; /* sent: owned */
-    struct set_state {         /* sets.h */
-        int met, given_up;     /* all ranks had a set once; some once had not */
-        uint64_t asked;        /* agreements on sets, that need not be the same on all ranks */
+    struct nccl_traffic traffic;
+    struct set_state {     /* sets.h */
+        int met, given_up; /* all ranks had a set once; some once had not */
+        uint64_t asked;    /* agreements on sets, that need not be the same on all ranks */
         unsigned dull,
             pause;      /* sets in a row that gained nothing; sets until the next is looked at */
         CUevent asking; /* owned: before the ranks asked each other, recorded if is_asking */
@@ -81,38 +129,18 @@ struct nccl_comm {
     } sets;
 
     /* Set when the notes are read */
-    int stored;                /* all ranks read the same store */
-    struct store_rows found;   /* owned: by earlier communicators; the same on all ranks */
     struct topo *topo;         /* owned */
     double inside_bytes_per_s; /* a rank's messages to the others of its node carry together, as far
                                   as is assumed of NCCL; 0: what the links do */
-    CUcontext context;         /* its device's primary one */
-    CUstream aside;            /* owned; NULL: not made (aside.h) */
-    int met_elsewhere;         /* there was a call on a stream of another context */
-    int no_fp8_sums;           /* the library combines none here, on some rank */
     const struct cuda_calls *cu;
-    struct cuda_reducer *reducer; /* owned; NULL without kernels */
-    char *scratch;                /* from the pool (scratch.h) */
-    uint64_t scratch_bytes;
-    uint32_t drops; /* how often it was given back: schedules of before must be made ready again */
-    unsigned char *connected; /* [nranks] owned: to whom there were messages of ours, and how */
-    int all_connected;
-    struct use_order scratch_order;
-    struct nccl_comm_kept { /* earlier scratch, which is in a graph */
-        struct nccl_comm_kept *next;
-        char *at;
-        uint64_t bytes;
-        CUevent last;
-    } * kept;                 /* owned */
+    struct nccl_device device;
+    struct nccl_scratch scratch;
     struct host_memory *host; /* owned; NULL: none (host_memory.h) */
     int host_asked;           /* all ranks have agreed whether there is some */
     unsigned turn;            /* for COLLSHIM_MODE=ab */
-    struct nccl_plan plan[COMM_PLANS];
-    uint64_t plans_used;
-    struct picks picks;
-    struct guard guard;                       /* the measurements */
-    struct nccl_events events[GUARD_ENTRIES]; /* of its entries */
-    struct ppg *ppg;                          /* its helpers (ppg.h); NULL: not asked for yet */
+    struct nccl_plans plans;
+    struct nccl_measured measured;
+    struct ppg *ppg; /* its helpers (ppg.h); NULL: not asked for yet */
 };
 
 /*

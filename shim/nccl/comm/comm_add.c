@@ -12,7 +12,7 @@ void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUn
     if (!c)
         return;
     c->channels = channels;
-    if (notice_find(id, &c->board) < 0)
+    if (notice_find(id, &c->notes.board) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
     else
         nccl_comm_post_note(c);
@@ -22,11 +22,12 @@ void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t p
                          int by, int channels)
 {
     struct nccl_comm *from = nccl_comm_find(parent);
-    uint64_t key = from ? nccl_comm_mix(nccl_comm_mix(from->key, nth), (uint64_t)(int64_t)by) : 0;
+    uint64_t key =
+        from ? nccl_comm_mix(nccl_comm_mix(from->notes.key, nth), (uint64_t)(int64_t)by) : 0;
     struct nccl_comm *c = nccl_comm_make(copy, handle, key);
 
-    if (c && from && from->board.length) {
-        c->board = from->board;
+    if (c && from && from->notes.board.length) {
+        c->notes.board = from->notes.board;
         c->channels = channels ? channels : from->channels;
         nccl_comm_post_note(c);
     } else if (c) {

@@ -40,20 +40,27 @@ static struct cuda_reducer *reducer_of(const struct cuda_calls *cu, CUcontext co
 
 int nccl_comm_has_kernels(struct nccl_comm *c)
 {
-    if (!c->reducer)
-        c->reducer = reducer_of(c->cu, c->context);
-    return c->reducer != NULL;
+    if (!c->device.reducer)
+        c->device.reducer = reducer_of(c->cu, c->device.context);
+    return c->device.reducer != NULL;
 }
 
 /* A graph uses it as long as the communicator is there. Without memory to note it, it is lost. */
-static void keep_scratch(struct nccl_comm *c)
+static void keep_scratch(struct nccl_scratch *s)
 {
     struct nccl_comm_kept *kept = malloc(sizeof *kept);
 
     if (!kept)
         return;
-    *kept = (struct nccl_comm_kept){c->kept, c->scratch, c->scratch_bytes, c->scratch_order.last};
-    c->kept = kept;
+    *kept = (struct nccl_comm_kept){s->kept, s->at, s->bytes, s->order.last};
+    s->kept = kept;
+}
+
+static void give_scratch(const struct nccl_comm *c)
+{
+    const struct nccl_scratch *s = &c->scratch;
+
+    scratch_give(c->device.context, s->at, s->bytes, s->order.last);
 }
 
 /*
@@ -69,30 +76,31 @@ static int is_affordable(const struct nccl_comm *c, uint64_t bytes, uint64_t con
 
     if (c->cu->MemGetInfo(&left, &all) != CUDA_SUCCESS || !all)
         return 1;
-    if (bytes > c->scratch_bytes && bytes > (left + c->scratch_bytes) / SHARE)
+    if (bytes > c->scratch.bytes && bytes > (left + c->scratch.bytes) / SHARE)
         return 0;
-    return !connections || bytes + beside <= left + c->scratch_bytes;
+    return !connections || bytes + beside <= left + c->scratch.bytes;
 }
 
 static int make_room(struct nccl_comm *c, uint64_t bytes)
 {
+    struct nccl_scratch *s = &c->scratch;
     uint64_t got;
     char *more;
 
     bytes += CONNECT_BYTES;
-    if (bytes <= c->scratch_bytes)
+    if (bytes <= s->bytes)
         return 1;
     more = scratch_take(c->cu, bytes, &got);
     if (!more)
         return 0;
-    if (c->scratch_order.in_a_graph)
-        keep_scratch(c);
+    if (s->order.in_a_graph)
+        keep_scratch(s);
     else
-        scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_order.last);
-    c->scratch_order.last = NULL;
-    c->scratch_order.in_a_graph = 0;
-    c->scratch = more;
-    c->scratch_bytes = got;
+        give_scratch(c);
+    s->order.last = NULL;
+    s->order.in_a_graph = 0;
+    s->at = more;
+    s->bytes = got;
     return 1;
 }
 
@@ -106,8 +114,8 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
                        connect_lacking(c, *rounds, q->demand != NULL)) ||
         !make_room(c, (*rounds)->scratch_bytes + beside))
         return 0;
-    if (!c->scratch_order.last &&
-        c->cu->EventCreate(&c->scratch_order.last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    if (!c->scratch.order.last &&
+        c->cu->EventCreate(&c->scratch.order.last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return 0;
     return nccl_comm_has_kernels(c) || !plan_is(q->collective, PLAN_COMBINES);
 }
@@ -128,10 +136,10 @@ static int nccl_plan_describe(struct nccl_plan *p, const struct plan_request *q,
     return plan_key_set(&p->key, q, a, beside);
 }
 
-static struct nccl_plan *nccl_plan_find(struct nccl_comm *c, const struct plan_request *q,
+static struct nccl_plan *nccl_plan_find(struct nccl_plans *plans, const struct plan_request *q,
                                         const struct plan_algorithm *a, uint64_t beside)
 {
-    for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         if (plan_key_is(&p->key, q, a, beside))
             return p;
     return NULL;
@@ -140,21 +148,21 @@ static struct nccl_plan *nccl_plan_find(struct nccl_comm *c, const struct plan_r
 int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
                          const struct plan_algorithm *a, uint64_t beside)
 {
-    const struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
+    const struct nccl_plan *p = nccl_plan_find(&c->plans, q, a, beside);
 
-    return p && p->rounds && p->drop == c->drops;
+    return p && p->rounds && p->drop == c->scratch.drops;
 }
 
 /* The entry that is given up for a new one. Notes take no more than half of the table, so that ever
  * new sizes do not drive out what is used again and again. */
-static struct nccl_plan *oldest(struct nccl_comm *c)
+static struct nccl_plan *oldest(struct nccl_plans *plans)
 {
     struct nccl_plan *old = NULL;
     int noted = 0;
 
-    for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         noted += p->only_noted;
-    for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         if (noted < COMM_PLANS / 2 || p->only_noted)
             old = !old || p->used < old->used ? p : old;
     return old;
@@ -163,21 +171,21 @@ static struct nccl_plan *oldest(struct nccl_comm *c)
 int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
                           const struct plan_algorithm *a, uint64_t beside)
 {
-    struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
+    struct nccl_plan *p = nccl_plan_find(&c->plans, q, a, beside);
 
     if (p)
         return 1;
-    p = oldest(c);
-    nccl_plan_describe(p, q, a, beside, ++c->plans_used);
+    p = oldest(&c->plans);
+    nccl_plan_describe(p, q, a, beside, ++c->plans.used);
     p->only_noted = 1;
     return 0;
 }
 
 /* Rounds of nearly the same request: these are cut alike, and it is not searched again how. */
-static const struct rounds *similar(const struct nccl_comm *c, const struct plan_request *q,
+static const struct rounds *similar(const struct nccl_plans *plans, const struct plan_request *q,
                                     const struct plan_algorithm *a)
 {
-    for (const struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (const struct nccl_plan *p = plans->plan; p < plans->plan + COMM_PLANS; p++)
         if (p->rounds && plan_key_is_near(&p->key, q, a))
             return p->rounds;
     return NULL;
@@ -202,11 +210,11 @@ static uint64_t what_is(const struct nccl_plan *p, const struct plan_request *q,
    every two ranks are connected, no question is left. */
 static int is_connected(struct nccl_comm *c, const struct rounds *r, int to_all, CUstream stream)
 {
-    if (c->all_connected)
+    if (c->traffic.all_connected)
         return 1;
     if (!nccl_comm_all(c, connect_make(c, r, to_all, stream) == ncclSuccess))
         return 0;
-    c->all_connected = to_all;
+    c->traffic.all_connected = to_all;
     return 1;
 }
 
@@ -214,22 +222,22 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
                                       const struct plan_algorithm *a, uint64_t beside,
                                       CUstream stream)
 {
-    struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
+    struct nccl_plan *p = nccl_plan_find(&c->plans, q, a, beside);
     int ready;
 
     q->topo = c->topo;
     q->rank = c->rank;
-    if (p && !p->only_noted && (!p->rounds || p->drop == c->drops)) {
-        p->used = ++c->plans_used;
+    if (p && !p->only_noted && (!p->rounds || p->drop == c->scratch.drops)) {
+        p->used = ++c->plans.used;
         return p->rounds;
     }
     if (!p)
-        p = oldest(c);
+        p = oldest(&c->plans);
     ready = p->rounds && plan_key_is(&p->key, q, a, beside);
     if (!ready)
-        ready = nccl_plan_describe(p, q, a, beside, ++c->plans_used) == 0;
-    p->drop = c->drops;
-    ready = ready && nccl_plan_make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
+        ready = nccl_plan_describe(p, q, a, beside, ++c->plans.used) == 0;
+    p->drop = c->scratch.drops;
+    ready = ready && nccl_plan_make_ready(c, q, a, beside, similar(&c->plans, q, a), &p->rounds);
     if (!nccl_comm_all_same(c, ready, what_is(p, q, a)) ||
         !is_connected(c, p->rounds, q->demand != NULL, stream)) {
         rounds_free(p->rounds);
@@ -242,24 +250,26 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
 
 void nccl_comm_drop_scratch(struct nccl_comm *c)
 {
-    if (c->scratch_order.in_a_graph || c->kept || !c->scratch)
+    struct nccl_scratch *s = &c->scratch;
+
+    if (s->order.in_a_graph || s->kept || !s->at)
         return;
-    c->drops++;
-    scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_order.last);
-    c->scratch_order.last = NULL;
-    c->scratch_order.has_run = 0;
-    c->scratch = NULL;
-    c->scratch_bytes = 0;
+    s->drops++;
+    give_scratch(c);
+    s->order.last = NULL;
+    s->order.has_run = 0;
+    s->at = NULL;
+    s->bytes = 0;
 }
 
 void nccl_comm_drop_plans(struct nccl_comm *c)
 {
-    scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_order.last);
-    for (struct nccl_comm_kept *k = c->kept, *next; k; k = next) {
+    give_scratch(c);
+    for (struct nccl_comm_kept *k = c->scratch.kept, *next; k; k = next) {
         next = k->next;
-        scratch_give(c->context, k->at, k->bytes, k->last);
+        scratch_give(c->device.context, k->at, k->bytes, k->last);
         free(k);
     }
     for (int i = 0; i < COMM_PLANS; i++)
-        nccl_plan_clear(&c->plan[i]);
+        nccl_plan_clear(&c->plans.plan[i]);
 }

@@ -81,7 +81,7 @@ static struct connecting begin(struct nccl_comm *c, CUstream stream, char *at)
 {
     struct connecting k = {.c = c, .stream = stream, .at = at};
 
-    memcpy(k.done, c->connected, (size_t)c->nranks);
+    memcpy(k.done, c->traffic.connected, (size_t)c->nranks);
     return k;
 }
 
@@ -98,19 +98,19 @@ uint64_t connect_lacking(struct nccl_comm *c, const struct rounds *r, int all)
 
 ncclResult_t connect_make(struct nccl_comm *c, const struct rounds *r, int all, CUstream stream)
 {
-    struct connecting k = begin(c, stream, c->scratch + c->scratch_bytes - CONNECT_BYTES);
+    struct connecting k = begin(c, stream, c->scratch.at + c->scratch.bytes - CONNECT_BYTES);
 
     if (!connect_lacking(c, r, all))
         return ncclSuccess;
     k.result =
-        use_order_begin(c->cu, &c->scratch_order, stream, 0) ? ncclUnhandledCudaError : ncclSuccess;
+        use_order_begin(c->cu, &c->scratch.order, stream, 0) ? ncclUnhandledCudaError : ncclSuccess;
     if (all)
         to_all(&k);
     else
         as_in(&k, r);
     end_group(&k);
-    if (use_order_end(c->cu, &c->scratch_order, stream, 0) && !k.result)
+    if (use_order_end(c->cu, &c->scratch.order, stream, 0) && !k.result)
         k.result = ncclUnhandledCudaError;
-    memcpy(c->connected, k.done, (size_t)c->nranks);
+    memcpy(c->traffic.connected, k.done, (size_t)c->nranks);
     return k.result;
 }

@@ -149,8 +149,9 @@ static int is_elsewhere(const struct nccl_comm *c, int device)
     CUcontext context = NULL;
     CUdevice current;
 
-    return c->cu->CtxGetCurrent(&context) == CUDA_SUCCESS && context && context != c->context &&
-           c->cu->CtxGetDevice(&current) == CUDA_SUCCESS && current == device;
+    return c->cu->CtxGetCurrent(&context) == CUDA_SUCCESS && context &&
+           context != c->device.context && c->cu->CtxGetDevice(&current) == CUDA_SUCCESS &&
+           current == device;
 }
 
 /* NCCL combines fp8 from 2.24 on, and from sm_90 on ("FP8 reduction support begins with sm90",
@@ -174,7 +175,7 @@ void nccl_comm_post_note(struct nccl_comm *c)
     c->cu = cuda_open(CUDA_IF_LOADED);
     note.usable = c->cu && c->copy->real.CommCuDevice(c->handle, &note.device) == ncclSuccess &&
                   c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
-                  c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
+                  c->cu->DevicePrimaryCtxRetain(&c->device.context, device) == CUDA_SUCCESS;
     note.elsewhere = note.usable && is_elsewhere(c, device);
     note.no_fp8_sums = note.usable && lacks_fp8_sums(c, device);
     note.one_queue = has_one_queue();
@@ -188,7 +189,8 @@ void nccl_comm_post_note(struct nccl_comm *c)
         c->verdict = REASON_ONE_RANK;
     else if (c->nranks > COMM_RANKS_MOST)
         c->verdict = REASON_TOO_MANY;
-    else if ((c->notes = notice_post(&c->board, c->key, c->nranks, c->rank, text, sizeof text)) < 0)
+    else if ((c->notes.fd = notice_post(&c->notes.board, c->notes.key, c->nranks, c->rank, text,
+                                        sizeof text)) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
 }
 
@@ -215,7 +217,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
     struct note first, n;
 
     memcpy(&first, notes, sizeof first);
-    c->stored = first.stored != 0;
+    c->measured.stored = first.stored != 0;
     for (int r = 0; r < c->nranks && !verdict; r++) {
         memcpy(&n, notes + (size_t)r * NOTICE_BYTES, sizeof n);
         reports[r] = (struct topo_report){.node_key = n.node_key, .gpu = n.device, .world_rank = r};
@@ -227,15 +229,15 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
         one_queue |= n.one_queue;
         elsewhere |= n.elsewhere;
         c->channels = n.channels > c->channels ? n.channels : c->channels;
-        c->no_fp8_sums |= n.no_fp8_sums;
+        c->device.no_fp8_sums |= n.no_fp8_sums;
         named = n.named && (!named || n.named < named) ? n.named : named;
         unnamed |= !n.named;
-        c->stored &= n.stored == first.stored;
+        c->measured.stored &= n.stored == first.stored;
         alike &= n.found == first.found;
         several_nodes |= n.node_key != first.node_key;
     }
     if (!alike)
-        store_rows_free(&c->found);
+        store_rows_free(&c->measured.found);
     if (!verdict && elsewhere)
         verdict = REASON_CONTEXT;
     if (!verdict && one_queue)
@@ -257,19 +259,19 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
 enum reason nccl_comm_judged(struct nccl_comm *c)
 {
     char *notes;
-    int fd = c->notes;
+    int fd = c->notes.fd;
 
     if (fd < 0)
         return c->verdict;
-    c->notes = -1;
-    guard_open(&c->guard, 1, count_now);
+    c->notes.fd = -1;
+    guard_open(&c->measured.guard, 1, count_now);
     c->verdict = REASON_NOT_EVERYWHERE;
     notes = malloc((size_t)c->nranks * NOTICE_BYTES);
     if (!notes)
         close(fd);
     else if (notice_read(fd, c->nranks, notes, NOTICE_BYTES, &c->stopped) == 0) {
         c->verdict = judge_notes(c, notes);
-        c->unconfirmed = 1;
+        c->notes.unconfirmed = 1;
     }
     free(notes);
     return c->verdict;
@@ -279,7 +281,7 @@ enum reason nccl_comm_judged(struct nccl_comm *c)
 static int is_time_to_confirm(struct nccl_comm *c)
 {
     enum { RARER = 8, LAST = 512 };
-    uint32_t call = c->unconfirmed++, n = call;
+    uint32_t call = c->notes.unconfirmed++, n = call;
 
     while (n > 1 && n % RARER == 0)
         n /= RARER;
@@ -290,7 +292,7 @@ static int is_time_to_confirm(struct nccl_comm *c)
  *why, or -1: the ranks have not met. */
 static int ask_all(struct nccl_comm *c, enum reason *why)
 {
-    double any[] = {c->verdict != REASON_NONE, registered_hold(c), c->met_elsewhere};
+    double any[] = {c->verdict != REASON_NONE, registered_hold(c), c->device.met_elsewhere};
 
     if (nccl_comm_largest(c, any, sizeof any / sizeof *any) < 0)
         return -1;
@@ -307,12 +309,12 @@ static void confirm(struct nccl_comm *c)
     enum reason why;
 
     if (ask_all(c, &why) == 0) {
-        c->unconfirmed = 0;
-        c->confirmed = 1;
+        c->notes.unconfirmed = 0;
+        c->notes.confirmed = 1;
         if (!c->verdict)
             c->verdict = why;
     }
-    if (c->unconfirmed || c->verdict)
+    if (c->notes.unconfirmed || c->verdict)
         registered_release(c);
 }
 
@@ -320,7 +322,7 @@ static void confirm(struct nccl_comm *c)
  * were, the rarer that is asked. */
 static void ask_again(struct nccl_comm *c)
 {
-    uint64_t call = ++c->confirmed;
+    uint64_t call = ++c->notes.confirmed;
     enum reason why;
 
     if (!(call & (call - 1)) && ask_all(c, &why) == 0 && why)
@@ -329,11 +331,11 @@ static void ask_again(struct nccl_comm *c)
 
 void nccl_comm_keep_native(struct nccl_comm *c, enum reason why)
 {
-    if (c->notes >= 0)
-        close(c->notes);
-    c->notes = -1;
-    guard_open(&c->guard, 1, count_now);
-    c->unconfirmed = 0;
+    if (c->notes.fd >= 0)
+        close(c->notes.fd);
+    c->notes.fd = -1;
+    guard_open(&c->measured.guard, 1, count_now);
+    c->notes.unconfirmed = 0;
     if (!c->verdict)
         c->verdict = why;
     registered_release(c);
@@ -342,11 +344,11 @@ void nccl_comm_keep_native(struct nccl_comm *c, enum reason why)
 enum reason nccl_comm_verdict(struct nccl_comm *c)
 {
     nccl_comm_judged(c);
-    if (c->unconfirmed && is_time_to_confirm(c))
+    if (c->notes.unconfirmed && is_time_to_confirm(c))
         confirm(c);
-    else if (!c->unconfirmed && !c->verdict)
+    else if (!c->notes.unconfirmed && !c->verdict)
         ask_again(c);
     if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE)) /* it ended meanwhile, and its helpers */
         return REASON_NOT_READY;
-    return c->verdict ? c->verdict : c->unconfirmed ? REASON_NOT_READY : REASON_NONE;
+    return c->verdict ? c->verdict : c->notes.unconfirmed ? REASON_NOT_READY : REASON_NONE;
 }

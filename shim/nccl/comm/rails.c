@@ -44,7 +44,7 @@ struct load_link nccl_rail_crossing(const struct nccl_comm *c, const struct roun
 
 void nccl_rail_count(const struct nccl_comm *c, const struct rounds *r)
 {
-    for (const struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (const struct nccl_plan *p = c->plans.plan; p < c->plans.plan + COMM_PLANS; p++)
         if (p->rounds == r)
             rail_count_call(&p->crossing, 0);
 }

@@ -37,7 +37,7 @@ uint64_t nccl_stored_hash(const char *library)
 
 uint64_t nccl_stored_here(struct nccl_comm *c)
 {
-    return store_is_kept() ? store_found(NULL, &c->found) : 0;
+    return store_is_kept() ? store_found(NULL, &c->measured.found) : 0;
 }
 
 int nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
@@ -49,9 +49,9 @@ int nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_col
     if (!store_is_kept())
         return 0;
     store_where(c->copy->version, c->topo, where);
-    if (!store_recall(where, collective, kind, e, &c->found, c->stored, known))
+    if (!store_recall(where, collective, kind, e, &c->measured.found, c->measured.stored, known))
         return 0;
-    guard_recall(&c->guard, e, known);
+    guard_recall(&c->measured.guard, e, known);
     return 1;
 }
 

@@ -15,8 +15,8 @@
 /* A hash of what this process read; 0: nothing. The first call reads. Any thread. */
 uint64_t nccl_stored_hash(const char *library);
 
-/* Take what this process has found so far (c->found). Returns its hash; 0: nothing. Ranks with
-   other hashes must free the rows. */
+/* Take what this process has found so far (c->measured.found). Returns its hash; 0: nothing.
+   Ranks with other hashes must free the rows. */
 uint64_t nccl_stored_here(struct nccl_comm *c);
 
 /* A new entry of the communicator's guard begins with what is known. Returns whether anything is.

@@ -83,7 +83,7 @@ static ncclResult_t pass_on(struct nccl_group *g, const struct nccl_comm *c,
 /* c: of the handle, or NULL. Ranks of one communicator that this thread has are not several. */
 static void note_communicator(struct nccl_group *g, ncclComm_t handle, const struct nccl_comm *c)
 {
-    uint64_t of = c && c->key ? c->key : (uintptr_t)handle;
+    uint64_t of = c && c->notes.key ? c->notes.key : (uintptr_t)handle;
 
     g->several |= g->of && g->of != of;
     g->of = of;
@@ -92,7 +92,7 @@ static void note_communicator(struct nccl_group *g, ncclComm_t handle, const str
 ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call)
 {
     struct nccl_comm *c = nccl_comm_find(call->comm);
-    enum reason why = !c ? REASON_UNKNOWN : c->notes < 0 ? c->verdict : REASON_NONE;
+    enum reason why = !c ? REASON_UNKNOWN : c->notes.fd < 0 ? c->verdict : REASON_NONE;
     ncclResult_t result;
 
     note_communicator(g, call->comm, c);
@@ -163,8 +163,8 @@ static int in_order(const void *a, const void *b)
 {
     const struct group_call *x = a, *y = b;
 
-    if (x->c->key != y->c->key)
-        return x->c->key < y->c->key ? -1 : 1;
+    if (x->c->notes.key != y->c->notes.key)
+        return x->c->notes.key < y->c->notes.key ? -1 : 1;
     if (x->c != y->c)
         return x->c->rank - y->c->rank;
     return x->index - y->index;
@@ -200,7 +200,7 @@ static int run_together(struct group_part *part, int n)
 {
     int same = 1;
 
-    while (same < n && part[same].c->key == part[0].c->key)
+    while (same < n && part[same].c->notes.key == part[0].c->notes.key)
         same++;
     for (int i = 1; i < same; i++)
         part[i].has_thread =

@@ -143,9 +143,9 @@ static struct ppg *make(const struct nccl_comm *c, int offered, const char **why
     }
     p->rank = c->rank;
     p->nranks = c->nranks;
-    p->board = c->board;
+    p->board = c->notes.board;
     p->key = nccl_comm_key(c, JOIN);
-    p->context = c->context;
+    p->staging.context = c->device.context;
     p->alarm = p->verdict = -1;
     pthread_mutex_init(&p->lock, NULL);
     atomic_store(&p->ticket, *ppg_orders_ticket(p->channel));

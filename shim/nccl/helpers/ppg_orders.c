@@ -192,11 +192,11 @@ int ppg_orders_open(const struct nccl_comm *c, int wanted, const char **why)
 
     pthread_mutex_lock(&desks.lock);
     if (!desks.context) {
-        desks.context = c->context;
+        desks.context = c->device.context;
         start(c, wanted);
     }
     *why = desks.why;
-    if (desks.context != c->context)
+    if (desks.context != c->device.context)
         *why = "this process's helpers serve another device";
     else if (desks.n && !helpers_lives(0))
         *why = "a helper died";

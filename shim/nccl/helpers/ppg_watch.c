@@ -172,7 +172,7 @@ static int is_over(const struct ppg *p)
 static void bury(struct ppg *p)
 {
     if (atomic_load(&p->condition) == PPG_WORKS) {
-        scratch_give(p->context, p->staging, p->staging_bytes, p->last);
+        scratch_give(p->staging.context, p->staging.at, p->staging.bytes, p->staging.last);
         ppg_orders_return(p->channel);
     }
     if (p->alarm >= 0)

@@ -27,6 +27,15 @@ enum ppg_condition {
     PPG_UNSETTLED /* the ranks could not agree: every call fails */
 };
 
+/* Memory between calls and helpers. The calls'. */
+struct ppg_staging {
+    CUcontext context;
+    char *at; /* [helpers] pieces; from the pool (scratch.h) */
+    uint64_t bytes, piece_bytes;
+    CUevent last; /* after its last use; owned */
+    int has_run;
+};
+
 struct ppg {
     struct ppg *next; /* the watch's */
     int usable;       /* 0: no helpers are used, on all ranks alike */
@@ -46,12 +55,7 @@ struct ppg {
     _Atomic int forgotten;   /* no call is in it any more */
     int left;                /* the helpers have been told that it ends; the watch's */
     _Atomic uint32_t ticket; /* of the last call, in the helpers' counters */
-    /* The calls': */
-    CUcontext context;
-    char *staging; /* [helpers] pieces; from the pool (scratch.h) */
-    uint64_t staging_bytes, piece_bytes;
-    CUevent last; /* after the last use of staging; owned */
-    int has_run;
+    struct ppg_staging staging;
 };
 
 /* Listen for an alarm of the communicator's, and watch from now on. Returns 0 or -1; ends with

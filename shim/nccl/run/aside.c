@@ -10,7 +10,7 @@ static CUcontext other_context(const struct nccl_comm *c, CUstream stream)
     if (!c->cu || (uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD ||
         c->cu->StreamGetCtx(stream, &of) != CUDA_SUCCESS)
         return NULL;
-    return of == c->context ? NULL : of;
+    return of == c->device.context ? NULL : of;
 }
 
 int aside_is_needed(const struct nccl_comm *c, CUstream stream)
@@ -20,16 +20,17 @@ int aside_is_needed(const struct nccl_comm *c, CUstream stream)
 
 CUstream aside_stream(struct nccl_comm *c)
 {
-    if (!c->aside && c->cu->StreamCreateWithPriority(&c->aside, CU_STREAM_NON_BLOCKING, 0))
-        c->aside = NULL;
-    return c->aside;
+    if (!c->device.aside &&
+        c->cu->StreamCreateWithPriority(&c->device.aside, CU_STREAM_NON_BLOCKING, 0))
+        c->device.aside = NULL;
+    return c->device.aside;
 }
 
 void aside_forget(struct nccl_comm *c)
 {
-    if (c->aside)
-        c->cu->StreamDestroy(c->aside);
-    c->aside = NULL;
+    if (c->device.aside)
+        c->cu->StreamDestroy(c->device.aside);
+    c->device.aside = NULL;
 }
 
 /* An event is recorded in its own context; any stream may wait for it. */

@@ -52,7 +52,7 @@ static void retire(const struct nccl_comm *c, struct host_memory *m)
 
     if (!r)
         return;
-    *r = (struct retired){.context = c->context, .memory = m};
+    *r = (struct retired){.context = c->device.context, .memory = m};
     pthread_mutex_lock(&lock);
     r->next = retired;
     retired = r;
@@ -128,8 +128,10 @@ static int make(const struct nccl_comm *c, struct host_memory *m, struct offer *
         close(fd);
         fd = -1;
     }
-    *o = (struct offer){
-        .pid = getpid(), .fd = fd, .bytes = m->bytes, .nonce = nccl_comm_mix(c->key, c->asked)};
+    *o = (struct offer){.pid = getpid(),
+                        .fd = fd,
+                        .bytes = m->bytes,
+                        .nonce = nccl_comm_mix(c->notes.key, c->notes.asked)};
     if (fd >= 0)
         *(uint64_t *)m->map = o->nonce;
     return fd;

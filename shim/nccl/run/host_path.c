@@ -171,7 +171,7 @@ static int combine(const struct cutting *k, int i, CUstream stream)
     for (int r = 0; r < k->n; r++)
         args.src[r] =
             r == k->c->rank ? input(k, &own) : (const char *)k->m->at + place_of(k, &p, &own, r);
-    return !own.count || (cuda_reduce(k->c->reducer, nccl_call_reduce_op(k->call),
+    return !own.count || (cuda_reduce(k->c->device.reducer, nccl_call_reduce_op(k->call),
                                       nccl_call_reduce_type(k->call), &args, stream) == 0 &&
                           scale(k, &own, CALL_BEHIND, output(k, &own), stream) &&
                           to_host(k, &p, &own, output(k, &own), stream));

@@ -39,6 +39,7 @@ static int works(const struct ppg *p)
 /* A piece for each helper, in one allocation of ours. */
 static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 {
+    struct ppg_staging *s = &p->staging;
     struct nccl_order o = {.kind = NCCL_ORDER_STAGE, .channel = p->channel};
     CUipcMemHandle handle;
     uint64_t got;
@@ -50,16 +51,16 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
     more = scratch_take(c->cu, piece * (uint64_t)p->helpers, &got);
     scratch_keep(more); /* helpers open it, and have it open as long as they live */
     if (!more || c->cu->IpcGetMemHandle(&handle, (CUdeviceptr)more) != CUDA_SUCCESS) {
-        scratch_give(p->context, more, got, NULL);
+        scratch_give(s->context, more, got, NULL);
         c->cu->EventDestroy(last);
         return -1;
     }
     memcpy(o.handle, &handle, sizeof o.handle);
-    scratch_give(p->context, p->staging, p->staging_bytes, p->last);
-    p->staging = more;
-    p->staging_bytes = got;
-    p->last = last;
-    p->has_run = 0;
+    scratch_give(s->context, s->at, s->bytes, s->last);
+    s->at = more;
+    s->bytes = got;
+    s->last = last;
+    s->has_run = 0;
     for (int i = 0; i < p->helpers; i++) {
         o.offset = (uint64_t)i * piece;
         if (ppg_orders_ask(i, &o, &c->stopped)) {
@@ -72,7 +73,7 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 
 static int hand_over(struct nccl_comm *c, struct ppg *p, const struct nccl_plan *plan)
 {
-    struct nccl_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plan)};
+    struct nccl_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plans.plan)};
 
     for (int i = 0; i < p->helpers; i++)
         if (ppg_orders_plan(i, &o, plan->rounds, &c->stopped))
@@ -94,7 +95,8 @@ static uint64_t piece_for(uint64_t bytes)
 static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
                           struct nccl_plan *plan)
 {
-    int stages = bytes > p->piece_bytes, plans = plan && !plan->with_helpers, well = works(p);
+    int stages = bytes > p->staging.piece_bytes, plans = plan && !plan->with_helpers,
+        well = works(p);
 
     if (!stages && !plans)
         return 1;
@@ -111,7 +113,7 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",
             settings.cfg.ppg, c->rank);
     if (stages)
-        p->piece_bytes = piece_for(bytes);
+        p->staging.piece_bytes = piece_for(bytes);
     if (plans)
         plan->with_helpers = p->usable;
     return p->usable;
@@ -140,7 +142,7 @@ static size_t elements(const struct cutting *k, int i)
 
 static char *piece(const struct cutting *k, int i)
 {
-    return k->p->staging + (uint64_t)(i - 1) * k->p->piece_bytes;
+    return k->p->staging.at + (uint64_t)(i - 1) * k->p->staging.piece_bytes;
 }
 
 /* If the library carries slices, it does all the work of the operation. */
@@ -157,7 +159,8 @@ static int hand_out(const struct cutting *k, int i, uint32_t ticket)
     const struct nccl_order_channel *at = ppg_orders_at(i - 1, k->p->channel);
     struct nccl_order o = {.kind = NCCL_ORDER_RUN,
                            .channel = k->p->channel,
-                           .plan = k->plan ? (int32_t)(k->plan - k->c->plan) : NCCL_ORDERS_LIBRARY,
+                           .plan = k->plan ? (int32_t)(k->plan - k->c->plans.plan)
+                                           : NCCL_ORDERS_LIBRARY,
                            .ticket = ticket,
                            .count = elements(k, i),
                            .type = (int32_t)k->call->type,
@@ -199,15 +202,15 @@ static ncclResult_t run_all(const struct cutting *k)
     int well = 1;
 
     *ppg_orders_ticket(p->channel) = ticket;
-    if (p->has_run)
-        k->c->cu->StreamWaitEvent(stream, p->last, 0);
+    if (p->staging.has_run)
+        k->c->cu->StreamWaitEvent(stream, p->staging.last, 0);
     for (int i = 1; i <= p->helpers && well; i++) /* also an empty one: then all count alike */
         well = hand_out(k, i, ticket);
     result = run_first(k);
     for (int i = 1; i <= p->helpers && elements(k, i) && well && !result; i++)
         well = take_back(k, i, ticket);
-    k->c->cu->EventRecord(p->last, stream);
-    p->has_run = 1;
+    k->c->cu->EventRecord(p->staging.last, stream);
+    p->staging.has_run = 1;
     if (!well)
         atomic_store(&p->fault, 1); /* the watch tells all ranks */
     return result || well ? result : ncclSystemError;
@@ -253,7 +256,7 @@ static size_t slice_elements(const struct nccl_call *call, int slices)
 
 static struct nccl_plan *plan_of(struct nccl_comm *c, const struct rounds *r)
 {
-    struct nccl_plan *plan = c->plan;
+    struct nccl_plan *plan = c->plans.plan;
 
     while (plan->rounds != r)
         plan++;

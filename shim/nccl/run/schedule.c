@@ -57,7 +57,7 @@ CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, 
                                     : c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from,
                                                              bytes, (CUstream)call->stream);
     args.count = bytes / nccl_call_type_bytes(call->type);
-    return cuda_reduce(c->reducer, nccl_call_scale_op(call, c->nranks, &args),
+    return cuda_reduce(c->device.reducer, nccl_call_scale_op(call, c->nranks, &args),
                        nccl_call_reduce_type(call), &args, (CUstream)call->stream)
                ? CUDA_ERROR_LAUNCH_FAILED
                : CUDA_SUCCESS;
@@ -77,9 +77,9 @@ static struct schedule_buffers buffers_of(const struct nccl_call *call, const st
                                           const struct rounds *r, const struct plan_request *q)
 {
     char *send = (char *)(uintptr_t)call->send, *recv = call->recv;
-    char *spare = c->scratch + r->scratch_bytes;
+    char *spare = c->scratch.at + r->scratch_bytes;
     int at_root = c->rank == call->root;
-    struct schedule_buffers b = {.buffer = {send, recv, c->scratch}};
+    struct schedule_buffers b = {.buffer = {send, recv, c->scratch.at}};
 
     if (call->collective == COLL_ALLREDUCE || (call->collective == COLL_BCAST && at_root)) {
         b.move[CALL_BEFORE].bytes = q->nbytes;
@@ -120,7 +120,7 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
     struct schedule_buffers b = buffers_of(call, c, r, q);
     struct nccl_run run = {.nccl = &call->copy->real,
                            .cu = c->cu,
-                           .reducer = c->reducer,
+                           .reducer = c->device.reducer,
                            .stop = &c->stopped,
                            .comm = call->comm,
                            .stream = stream};
@@ -131,7 +131,7 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         run.op = nccl_call_reduce_op(call);
         run.type = nccl_call_reduce_type(call);
     }
-    result = use_order_begin(c->cu, &c->scratch_order, stream, call->captured)
+    result = use_order_begin(c->cu, &c->scratch.order, stream, call->captured)
                  ? ncclUnhandledCudaError
                  : ncclSuccess;
     if (!result)
@@ -140,7 +140,7 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         result = nccl_run(&run, r);
     if (!result)
         result = move(c, call, &b, CALL_BEHIND);
-    if (use_order_end(c->cu, &c->scratch_order, stream, call->captured) && !result)
+    if (use_order_end(c->cu, &c->scratch.order, stream, call->captured) && !result)
         result = ncclUnhandledCudaError;
     if (!result)
         nccl_rail_count(c, r);
@@ -182,12 +182,12 @@ ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
                            .comm = call->comm,
                            .stream = stream,
                            .pieces = {[PLAN_INPUT] = &set->in, [PLAN_OUTPUT] = &set->out},
-                           .buffer = {[PLAN_SCRATCH] = c->scratch}};
+                           .buffer = {[PLAN_SCRATCH] = c->scratch.at}};
     ncclResult_t result;
 
-    result = use_order_begin(c->cu, &c->scratch_order, stream, 0) ? ncclUnhandledCudaError
+    result = use_order_begin(c->cu, &c->scratch.order, stream, 0) ? ncclUnhandledCudaError
                                                                   : nccl_run(&run, r);
-    if (use_order_end(c->cu, &c->scratch_order, stream, 0) && !result)
+    if (use_order_end(c->cu, &c->scratch.order, stream, 0) && !result)
         result = ncclUnhandledCudaError;
     if (!result)
         nccl_rail_count(c, r);

@@ -142,7 +142,7 @@ static struct result *expect(const struct nccl_bundle *b, enum plan_collective c
         cu->EventCreate(&r->there, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
         cu->MemHostAlloc((void **)&r->host, 2 * bytes, 0) == CUDA_SUCCESS) {
         r->cu = cu;
-        r->context = b->c->context;
+        r->context = b->c->device.context;
         r->bytes = bytes;
         r->collective = collective;
         r->rank = b->c->rank;
@@ -198,7 +198,7 @@ static void shadow_give(struct shadow *s, const struct nccl_bundle *b)
 
     if (s->at && b->c->cu->EventCreate(&last, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
         b->c->cu->EventRecord(last, b->stream);
-        scratch_give(b->c->context, s->at, s->got, last);
+        scratch_give(b->c->device.context, s->at, s->got, last);
     }
 }
 
