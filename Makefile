@@ -126,7 +126,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
 .PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
-               $(B)/test/yield.so $(B)/test/cores.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+               $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
@@ -280,9 +280,10 @@ $(call pic,test/unit/test_lengths.c transports/mpi_p2p.c): OWN_CFLAGS += -Ishim/
 $(call program,unit,$(UNIT_OBJ) $(call pic,transports/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CORE),-lglpk -lyaml -lm)
-# Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.
+# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
+$(call program,test/trace.so,test/ways/trace.c,-lpthread,-fPIC -shared)
 $(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
 $(call stand_in,gpusim/libcuda.so.1,$(SIM_OBJ),-lpthread)

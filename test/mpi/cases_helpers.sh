@@ -98,8 +98,10 @@ helpers_carry() {
 
     quiet "a program that spawns processes, with helpers" 2 COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 \
         COLLSHIM_REPORT="$tmp/report.%p.json" -- "$programs/spawn"
-    local file
-    for file in $(compgen -G "$tmp/report.*.json"); do # of the parents, and of the children, who have their own
+    local file files
+    mapfile -t files < <(compgen -G "$tmp/report.*.json")
+    [ "${#files[@]}" -eq 2 ] || complain "${#files[@]} reports, wanted one of the parents, one of the children"
+    for file in "${files[@]}"; do
         mv "$file" "$tmp/report.json"
         want_number allgather .sliced -gt 0
     done

@@ -17,13 +17,15 @@ rooted() {
 # Of 211 small calls, 200 of them on one communicator, ranks ask about few. A wrong one is among them, which rank 0 tells
 # all. Ranks detect the large ones that follow, and the guard tries them.
 rooted_sizes_are_asked_for_rarely() {
-    local collective ranks=3
+    local collective why ranks=3
 
     quiet "many small gatherv and scatterv calls, then large ones" $ranks COLLSHIM_MIN_BYTES=64KiB \
         COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/rooted" SEED 0 small
     for collective in gatherv scatterv; do
-        want_number $collective '.native["smaller than COLLSHIM_MIN_BYTES"]' -gt 0
-        want_number $collective '.native["left to the library to judge the arguments"]' -gt 0
+        for why in "smaller than COLLSHIM_MIN_BYTES" "left to the library to judge the arguments"; do
+            want_number $collective ".native[\"$why\"]" -gt 0
+            want_number $collective ".native[\"$why\"] % $ranks" -eq 0 # on all ranks alike
+        done
         want_number $collective \
             '.native["agreeing on the sizes costs more than it brings"]' -ge $((190 * ranks))
         want_number $collective .rerouted -gt 0

@@ -294,7 +294,7 @@ static int run_threads(void)
 static const struct test_case *const tables[] = {
     cases_results, cases_rules, cases_streams, cases_kinds,      cases_faults,
     cases_groups,  cases_sets,  cases_helpers, cases_registered, cases_captures,
-    cases_rates,   cases_ahead, cases_memory};
+    cases_rates,   cases_ahead, cases_memory,  cases_ways};
 
 static int choose(const char *name)
 {

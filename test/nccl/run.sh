@@ -80,7 +80,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   helper_killed_anytime
   group_many group_too_large group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
-  captured_other captured_mapped captured_registered captured_group rates set_rates two_level_rates group_rates message_rates memory memory_for_others)
+  captured_other captured_mapped captured_registered captured_group rates set_rates two_level_rates group_rates message_rates memory memory_for_others ways)
 small=(full_device) # of a device that the simulated driver can fill
 processes_only=(forks debugged helper_stopped) # of ranks that are processes, the last of which lose their helpers
 late=(captured_late captured_again fresh ahead links_change settled_rates) # many calls

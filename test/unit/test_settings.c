@@ -471,7 +471,8 @@ START_TEST(test_yaml__file_that_cannot_be_read)
     char variable[CFG_TEXT_MAX];
 
     assert_one_problem(load("COLLSHIM_CONFIG=/nonexistent/x.yaml"),
-                       "/nonexistent/x.yaml: no such file");
+                       "/nonexistent/x.yaml: no such file; COLLSHIM_CONFIG must name a readable "
+                       "YAML file");
     assert_one_problem(load("COLLSHIM_CONFIG=/dev/zero"), "/dev/zero: not a regular file");
     snprintf(variable, sizeof variable, "COLLSHIM_CONFIG=%s", directory);
     assert_one_problem(load(variable), "a directory, not a file");

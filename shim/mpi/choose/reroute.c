@@ -25,8 +25,8 @@
 #include "shim/mpi/run/run.h"
 #include "shim/mpi/run/slices.h"
 
-/* Is there anything that all ranks are to carry out together? REASON_NONE, or why not. */
-static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
+/* Do all ranks make the call, and is there anything to carry out? REASON_NONE, or why not. */
+static enum reason ask_if_alike(struct mpi_comm *c, const struct mpi_call *call)
 {
     enum reason why = calls_alike_asked() ? calls_alike(c, call) : REASON_NONE;
 
@@ -48,9 +48,9 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
     return !c->team.ppg && is_cut ? REASON_HELPERS : REASON_NONE;
 }
 
-/* Questions of our rows before one of them is chosen. Returns an MPI code; why: the call runs
-   natively. */
-static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
+/* What the choice depends on: rails, where buffers lie, helpers. Returns an MPI code; why: the call
+   runs natively. */
+static int ask_ranks(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
 {
     int rc = rails_learn(c, &call->request);
 
@@ -106,7 +106,8 @@ static struct mpi_outcome start(struct mpi_comm *c, struct mpi_call *call)
 struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 {
     struct mpi_call call = *given; /* with the rest of its request */
-    enum reason why = given->nonblocking && !given->persistent ? REASON_NONE : compare(c, given);
+    enum reason why =
+        given->nonblocking && !given->persistent ? REASON_NONE : ask_if_alike(c, given);
     struct mpi_outcome o;
     int rc;
 
@@ -120,7 +121,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     mpi_enter();
     if (!call.nonblocking)
         mpi_guarded_catch_up(c, &call);
-    rc = call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
+    rc = call.nonblocking ? MPI_SUCCESS : ask_ranks(c, &call, &why);
     o = rc                 ? run_failed(rc)
         : why              ? run_natively(&call, why)
         : call.nonblocking ? start(c, &call)

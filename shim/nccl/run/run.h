@@ -25,6 +25,9 @@ struct nccl_bundle {
     CUstream stream; /* of the first */
     int elsewhere;   /* that one is of another context (aside.h) */
 
+    int asked; /* the ranks have asked each other, with that verdict */
+    enum reason verdict;
+
     /* If something of it may be rerouted: what stands for all of it. */
     enum plan_collective collective;
     const struct nccl_part *lead; /* the first such part; of a set, that with the set's only way */
