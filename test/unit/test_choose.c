@@ -242,7 +242,7 @@ START_TEST(test_choose__rings_for_many_bytes_lanes_for_few)
         {"node:4 rail:1", 16 << 20, 4, &plan_linear},
         {"node:4 rail:1@200Mbit latency_rail:100us link_flow:50Mbit", 16 << 20, 4,
          &plan_parallel_rings},
-        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_lane},
+        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_linear},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
