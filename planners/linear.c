@@ -255,6 +255,8 @@ static const char *linear_pays(const struct plan_request *q)
 {
     if (q->topo->nnodes == 1)
         return NULL;
+    if (q->collective == COLL_ALLTOALL) /* measured: staggered_pairwise.c */
+        return "all messages at once queue on the rails";
     return q->topo->nranks > MOST_RANKS ? "many ranks are on several nodes"
                                         : plan_pays_on_idle_rails(q);
 }
