@@ -248,17 +248,9 @@ static int linear_build(const struct plan_request *q, struct plan **plan_p)
     return rc;
 }
 
-/* Beyond, too many messages arrive at once. */
-enum { MOST_RANKS = 64 };
-
 static const char *linear_pays(const struct plan_request *q)
 {
-    if (q->topo->nnodes == 1)
-        return NULL;
-    if (q->collective == COLL_ALLTOALL) /* measured: staggered_pairwise.c */
-        return "all messages at once queue on the rails";
-    return q->topo->nranks > MOST_RANKS ? "many ranks are on several nodes"
-                                        : plan_pays_on_idle_rails(q);
+    return q->topo->nnodes > 1 ? "ranks are on several nodes" : NULL;
 }
 
 /* What each rank sends to each other, or to the root; reduce does both. Between nodes it goes over

@@ -8,7 +8,6 @@
 #include "planners/choose.h"
 #include "planners/cost.h"
 #include "planners/lane/lane.h"
-#include "planners/linear.h"
 #include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
@@ -239,10 +238,10 @@ START_TEST(test_choose__rings_for_many_bytes_lanes_for_few)
         {"node:8 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_parallel_rings},
         {"node:16 rank:4 rail:4@10Gbit latency_rail:20us", 512 << 10, 0, &plan_lane},
         {"node:4 rail:1@200Mbit latency_rail:100us", 16 << 20, 4, &plan_parallel_rings},
-        {"node:4 rail:1", 16 << 20, 4, &plan_linear},
+        {"node:4 rail:1", 16 << 20, 4, &plan_parallel_rings},
         {"node:4 rail:1@200Mbit latency_rail:100us link_flow:50Mbit", 16 << 20, 4,
          &plan_parallel_rings},
-        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_linear},
+        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_lane},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
