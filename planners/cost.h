@@ -38,23 +38,22 @@ int cost_processes(const struct topo *t);
    with one rank per node. */
 double cost_exchange(const struct plan_request *q, double bytes);
 
-/* Seconds in which a byte from each rank of the largest node, or from one alone, passes the rails.
- */
-double cost_rail_share(const struct plan_request *q, int alone);
-
-static inline double cost_larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* The same for a share of the data each. */
+/* The same for a rank's share of the data, as often as it goes round. */
 double cost_inside(const struct plan_request *q);
+
+/* Seconds for one byte of each rank of the largest node over the rails; alone: of one rank. */
+double cost_rail_share(const struct plan_request *q, int alone);
 
 /* Seconds in which a rank combines so many bytes; 0 where nothing is combined. */
 double cost_combining(const struct plan_request *q, double bytes);
 
 int cost_largest_node(const struct topo *t); /* ranks of it */
 int cost_log2(int n);                        /* rounded up: steps of a tree over n */
+
+static inline double cost_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 /* How often a request's data goes round: 2 for allreduce, else 1. */
 int cost_passes(const struct plan_request *q);

@@ -350,7 +350,7 @@ static double alltoall_cost(const struct plan_request *q)
     double crossing = cost_crossing(q), inside = cost_exchange(q, (double)q->nbytes);
 
     return (q->topo->nranks - 1) * COST_MESSAGE_S + cost_rail_latency(q->topo) + cost_messages(q) +
-           (crossing > inside ? crossing : inside);
+           cost_larger(crossing, inside);
 }
 
 const struct plan_algorithm plan_staggered_pairwise = {
