@@ -123,7 +123,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-gpu sanitize unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
@@ -313,6 +313,9 @@ test:
 bench: all
 	bench/run
 unit: $(B)/unit
+	@$<
+# How good the choice of algorithms is by the model.
+choices: $(B)/test/bench_choices
 	@$<
 # Prints the worst of the random cases; build/test/grade.txt has them all.
 ifneq ($(GLPK),)

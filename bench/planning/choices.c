@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How good the choice is by the model: bench_choices [POINTS [SEED]], 500 points by default.
+ * How good the choice is by the model: bench_choices [POINTS [SEED [PERCENT]]], 500 points by
+ * default.
  *
  * A point is a drawn machine, collective and size. Every row that serves it is simulated, by its
  * own way and by each recipe below, all with the chunk that a job takes first. `chosen` is the row
  * that plan_candidates puts first; `tried` the fastest of all it returns, among which the guard
  * measures. Both are compared to the fastest way known. Points that no row pays for are the
  * library's; they count in none of the columns. The table is by collective. The exit status is 1 if
- * the last line is not as the README promises.
+ * the last line misses the constants below.
  *
- * With a third argument, each point that is behind by more than so many percent is printed.
+ * Points that are behind by more than PERCENT are printed.
  */
 #include <math.h>
 #include <stdio.h>

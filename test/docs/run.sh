@@ -90,6 +90,15 @@ else
 fi
 
 check "each table of figures has its command" bench/figures --list
+in_results() {
+    local figure what number _ status=0
+    while IFS=$'\t' read -r figure what number _; do
+        grep -qF "| $figure | $what | $number |" docs/papers/results.md ||
+            { echo "docs/papers/results.md lacks: $figure, $what"; status=1; }
+    done < <(grep -hv '^#' bench/papers/{rings,lanes,nimble,collaborative,hiccl}.tsv)
+    return $status
+}
+check "each number of the papers is in docs/papers/results.md" in_results
 made_again() {
     bench/figures --only 'a part through the host' &&
         [ "$(grep -cE '^(date |machine |100%|.*"seconds": 0\.01)' build/bench/figures/nccl-a-part-through-the-host.txt)" -eq 4 ]
