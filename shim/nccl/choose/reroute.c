@@ -176,8 +176,8 @@ ncclResult_t nccl_reroute_bundle(struct nccl_comm *c, struct nccl_call *call, in
     relaxed = c->cu && !b.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (nccl_set_is_candidate(c, call, n)) {
         result = run_set_bundle(&b, &set);
-        if (c->notes
-                .unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
+        /* No collective is rerouted then; exchanges are agreed on one by one. */
+        if (c->notes.unconfirmed)
             registered_release(c);
     } else {
         result = judge_all(&b) ? choose_and_run(&b) : nccl_run_native(&b, REASON_NONE);
