@@ -8,7 +8,7 @@
 #ifndef COLLSHIM_PLANNERS_LINEAR_H
 #define COLLSHIM_PLANNERS_LINEAR_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 extern const struct plan_algorithm plan_linear;
 

@@ -8,7 +8,8 @@
 #ifndef COLLSHIM_PLANNERS_LOAD_H
 #define COLLSHIM_PLANNERS_LOAD_H
 
-#include "planners/registry.h"
+#include "planners/collective.h"
+#include "planners/plan.h"
 
 struct load_link {
     double in, out; /* bytes */

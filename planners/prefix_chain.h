@@ -3,7 +3,7 @@
 #ifndef COLLSHIM_PLANNERS_PREFIX_CHAIN_H
 #define COLLSHIM_PLANNERS_PREFIX_CHAIN_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 extern const struct plan_algorithm plan_prefix_chain;
 

@@ -25,21 +25,6 @@ const struct plan_algorithm *const plan_algorithms[] = {
 /* clang-format on */
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
 
-const char *plan_pays_on_idle_rails(const struct plan_request *q)
-{
-    const struct topo *t = q->topo;
-
-    if (t->nnodes < 2)
-        return "all ranks share a node";
-    return t->nranks > t->nnodes || q->ppg > 1 ? NULL : "one rank per node leaves no rail idle";
-}
-
-const char *plan_pays_by_name(const struct plan_request *q)
-{
-    (void)q;
-    return "runs where it is named only";
-}
-
 const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const char *name)
 {
     for (int i = 0; i < plan_algorithm_count; i++)

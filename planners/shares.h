@@ -13,7 +13,7 @@
 #ifndef COLLSHIM_PLANNERS_SHARES_H
 #define COLLSHIM_PLANNERS_SHARES_H
 
-#include "planners/registry.h"
+#include "config/topo.h"
 
 /* The blocks of a vector. */
 struct blocks {

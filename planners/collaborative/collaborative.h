@@ -15,7 +15,7 @@
 #ifndef COLLSHIM_PLANNERS_COLLABORATIVE_H
 #define COLLSHIM_PLANNERS_COLLABORATIVE_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 extern const struct plan_algorithm plan_collaborative;
 

@@ -3,7 +3,7 @@
 #ifndef COLLSHIM_PLANNERS_COMPOSE_H
 #define COLLSHIM_PLANNERS_COMPOSE_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 extern const struct plan_algorithm plan_compose;
 

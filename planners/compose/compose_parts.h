@@ -17,7 +17,7 @@
 #ifndef COLLSHIM_PLANNERS_COMPOSE_PARTS_H
 #define COLLSHIM_PLANNERS_COMPOSE_PARTS_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 enum { COMPOSE_LEVELS = 8 };
 

@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_PLANNERS_LANE_H
 #define COLLSHIM_PLANNERS_LANE_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 extern const struct plan_algorithm plan_lane;
 

@@ -19,6 +19,7 @@
 #ifndef COLLSHIM_PLANNERS_LANES_PIECES_H
 #define COLLSHIM_PLANNERS_LANES_PIECES_H
 
+#include "planners/plan.h"
 #include "planners/shares.h"
 
 struct lane_piece {

@@ -3,6 +3,7 @@
 #ifndef COLLSHIM_PLANNERS_LANES_STAGE_H
 #define COLLSHIM_PLANNERS_LANES_STAGE_H
 
+#include "planners/collective.h"
 #include "planners/lane/lanes_cut.h"
 #include "planners/tracked.h"
 

@@ -7,7 +7,7 @@
 #define COLLSHIM_PLANNERS_NIMBLE_H
 
 #include "planners/nimble/balance.h"
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 /* Alltoallv over balanced paths. */
 extern const struct plan_algorithm plan_nimble;

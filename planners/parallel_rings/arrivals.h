@@ -6,6 +6,7 @@
 #ifndef COLLSHIM_PLANNERS_ARRIVALS_H
 #define COLLSHIM_PLANNERS_ARRIVALS_H
 
+#include "planners/plan.h"
 #include "planners/shares.h"
 
 /* An operation that leaves these bytes of the current unit where others find them. */

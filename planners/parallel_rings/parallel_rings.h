@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_PLANNERS_PARALLEL_RINGS_H
 #define COLLSHIM_PLANNERS_PARALLEL_RINGS_H
 
-#include "planners/registry.h"
+#include "planners/algorithm.h"
 
 extern const struct plan_algorithm plan_parallel_rings; /* (intra=..., k=...) */
 extern const struct plan_algorithm plan_binomial_doubling, plan_binomial_halving,

@@ -8,6 +8,8 @@
 #ifndef COLLSHIM_PLANNERS_RINGS_ROOTED_H
 #define COLLSHIM_PLANNERS_RINGS_ROOTED_H
 
+#include "planners/collective.h"
+#include "planners/plan.h"
 #include "planners/shares.h"
 
 /*
