@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "planners/plan.h"
 #include "planners/rates.h"
 
 /* There is one link for each of these. Links of a kind are numbered in this order, then `from`,

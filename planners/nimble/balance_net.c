@@ -3,7 +3,7 @@
  * The links of a machine and the paths over them. A table holds, for each rank and rail, the rank
  * that relays through the rail, so that a path is found without a search.
  */
-#include "planners/nimble/balance.h"
+#include "planners/nimble/balance_net.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside balancing: the messages, the bytes of each on each path, and their final form, pieces of
- * whole bytes.
+ * How an exchange is split: the bytes of each message on each path, and their final form, pieces of
+ * whole bytes. Splits that need no search are here; balance.h has the one that does.
  */
 #ifndef COLLSHIM_PLANNERS_BALANCE_PIECES_H
 #define COLLSHIM_PLANNERS_BALANCE_PIECES_H
 
-#include "planners/nimble/balance.h"
+#include "planners/nimble/balance_net.h"
+
+/* Consecutive bytes of the message from one rank to another. */
+struct balance_piece {
+    int32_t from, to, out_relay, in_relay; /* relays as in balance_path */
+    uint64_t bytes;
+};
+
+struct balance {
+    uint32_t npieces;
+    struct balance_piece *piece; /* owned: by from, by to, as they follow in the message */
+    double *load;                /* [nlinks] owned: bytes, background included */
+    double congestion;
+    double bound;     /* proven: no split has less; 0 where nothing was proven */
+    uint64_t relayed; /* bytes that take more than one hop */
+    int sweeps;       /* that were made */
+};
+
+void balance_free(struct balance *b);
+
+/*
+ * Split the demand without a search, as balance_plan does. balance_uniform cuts all messages
+ * between nodes alike over the rails, as striping libraries do. balance_striped cuts the longer
+ * ones in proportion to the rails' rates. balance_direct cuts nothing.
+ */
+int balance_uniform(const struct balance_net *net, const uint64_t *demand, struct balance *b);
+int balance_striped(const struct balance_net *net, const uint64_t *demand, uint64_t split_bytes,
+                    struct balance *b);
+int balance_direct(const struct balance_net *net, const uint64_t *demand, struct balance *b);
+
+/* A message that is being split. */
 
 struct balance_flow {
     int32_t from, to;

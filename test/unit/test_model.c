@@ -11,6 +11,7 @@
 #include "planners/lane/lane.h"
 #include "planners/load.h"
 #include "planners/model/model.h"
+#include "planners/model/model_streams.h"
 #include "planners/nimble/demand.h"
 #include "planners/nimble/nimble.h"
 #include "planners/parallel_rings/parallel_rings.h"
