@@ -10,7 +10,7 @@
 #define COLLSHIM_TRANSPORTS_CUDA_CONTEXT_H
 
 #include "transports/cuda_driver.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda_place.h"
 
 struct cuda_entry {
     CUcontext context;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "transports/cuda_context.h"
+#include "transports/cuda_memory.h"
 #include "transports/cuda_reduce.h"
 
 enum way { TO_HOST, FROM_HOST, INSIDE, WAYS };

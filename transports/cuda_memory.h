@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transports/cuda_place.h"
 #include "transports/device.h"
 #include "transports/kernels.h"
 
@@ -30,13 +31,6 @@ void cuda_keep_last(int keep);
 /* The PCI address of the device whose context is current for the calling thread; bits from 16 on
    hold the domain. Negative: there is none, or it is unknown. Starts nothing. */
 int64_t cuda_current_address(void);
-
-/* A context, and the bounds of a piece of device memory. */
-struct cuda_place {
-    void *context; /* NULL: the device's primary one */
-    int device;
-    size_t before, after; /* bytes of the allocation below the address, and from it on */
-};
 
 /*
  * Is it memory of a device, managed memory included? The CPU must not touch such memory: it may not

@@ -3,7 +3,8 @@
 #ifndef COLLSHIM_TRANSPORTS_ENGINE_STATE_H
 #define COLLSHIM_TRANSPORTS_ENGINE_STATE_H
 
-#include "transports/engine.h"
+#include "planners/plan.h"
+#include "transports/engine_buffers.h"
 
 enum stage {
     STAGE_MOVING,    /* a job of the device's is under way: to its cell (SEND) or to its place */
