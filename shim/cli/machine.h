@@ -51,9 +51,6 @@ struct machine {
 
 const char *machine_nic_kind_name(enum machine_nic_kind kind);
 
-/* Fill *m. Returns 0, or a negative errno code with one line in why. */
-int machine_detect(struct machine *m, char *why, size_t why_size);
-
 /*
  * One node of the machine as a topology. It has a rank per GPU, or per core if there are no GPUs,
  * and a rail per network device that counts as one. Returns as topo_from_reports does.

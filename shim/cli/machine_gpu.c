@@ -30,6 +30,21 @@ static int is_gpu(const struct hwloc_pcidev_attr_s *pci)
     }
 }
 
+int machine_package_of(hwloc_topology_t topology, hwloc_obj_t device)
+{
+    hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device), p = NULL;
+    int index = 0;
+
+    if (!near || !near->cpuset)
+        return -1;
+    while ((p = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE, p)) != NULL) {
+        if (hwloc_bitmap_isincluded(near->cpuset, p->cpuset))
+            return index;
+        index++;
+    }
+    return -1;
+}
+
 static int numa_of(hwloc_topology_t topology, hwloc_obj_t device)
 {
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device);

@@ -11,6 +11,7 @@
 
 #include "config/topo.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/machine_detect.h"
 #include "shim/cli/topo_show.h"
 
 #define MOST_ROWS 16

@@ -7,6 +7,7 @@
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "transports/engine.h"
 #include "transports/engine_state.h"
 
 enum { GPUS = 8 };
