@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The settings: one row each in settings.def, read once per process from the site's file (site.h),
+ * The settings: one row each in settings.def, read once per process from the site's file (site.c),
  * the YAML file that COLLSHIM_CONFIG names and the environment. The last one wins, but for settings
  * that the site has locked. A bad value never harms the job: it is reported in one line, and the
  * default (or the file's value) stays.
@@ -13,7 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/site.h"
+#ifndef COLLSHIM_SITE_DIR
+#define COLLSHIM_SITE_DIR "/etc/collshim"
+#endif
+
+enum { CFG_SITE_TEXT = 2048, CFG_SHARE_ALL = 10000 };
 
 /* In the order of their words in settings.def. */
 enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
@@ -39,6 +43,21 @@ enum cfg_id {
 #define RENAMED(field, ...) CFG_old_##field,
 #include "config/settings.def"
     CFG_ALL
+};
+
+/* What a site decided for all jobs, and whether that concerns this process. */
+struct cfg_site {
+    char directory[512]; /* "": there is none */
+    int has_file;
+    int broken;                   /* the file cannot be used: all is left out */
+    char lock[CFG_SITE_TEXT];     /* lists of words, divided by commas */
+    char programs[CFG_SITE_TEXT]; /* left out */
+    char users[CFG_SITE_TEXT];    /* left out */
+    int share;                    /* of CFG_SHARE_ALL jobs so many take part */
+    char left_out[CFG_SITE_TEXT]; /* why this process is left out, one line; "": it takes part */
+    int own_mode;                 /* enum cfg_mode, as if no process were left out */
+    int problems;                 /* of the file */
+    char note[2048]; /* errors in the file, what it locks, and old names of settings; lines */
 };
 
 struct cfg {

@@ -49,6 +49,16 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
    -1 if nothing could be taken from it. */
 int cfg_read_yaml(struct cfg *c, const char *path, enum cfg_origin origin);
 
+/* Find the site's folder and read its file. named: COLLSHIM_TEST_SITE. */
+void cfg_site_read(struct cfg *c, const char *named);
+
+/* A key of that file that is no setting, with its value, a list of words. Returns 0 if the key is
+   unknown. */
+int cfg_site_take(struct cfg *c, const char *where, const char *key, const char *words);
+
+/* Is this process left out? Sets left_out. environment: as `environ`. */
+void cfg_site_decide(struct cfg *c, char **environment);
+
 /* Note a line that is no problem, beside the site's problems. */
 void cfg_note(struct cfg *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of users are not looked up. The service that knows them may be far away, and all ranks of a
- * large job would ask it at once.
+ * A site's decisions for all jobs: a folder with collshim.yaml and `off`. Settings in collshim.yaml
+ * are read before the user's. If `off` exists, all jobs that start are native. The folder is
+ * /etc/collshim; where that is absent, the one that COLLSHIM_TEST_SITE names.
+ *
+ * Beside settings the file may have, each one value or a list:
+ *   lock           settings that users cannot change
+ *   skip_programs  patterns of fnmatch(3) for the file that runs; of its path if it has a '/'
+ *   skip_users     numbers, compared with the process's real one; names, with $USER
+ *   share          the percentage of jobs that take part, by a hash of the job's id
+ *
+ * In doubt the process is left out: the file cannot be read or is not YAML, the share is no
+ * percentage. Names of users are not looked up. The service that knows them may be far away, and
+ * all ranks of a large job would ask it at once.
  */
-#include "config/site.h"
-
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
