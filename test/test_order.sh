@@ -27,7 +27,8 @@ names "a room that includes a higher one is named" shim/mpi/call/call.c '#includ
 names "a folder of shim that includes a higher one is named" shim/decide/base/say.c '#include "shim/record/sites/walk.h"' "the higher room record"
 names "so is one of the other backend" shim/nccl/comm/comm.c '#include "shim/nccl/run/set.h"' "the higher room run"
 names "two units of a room that need each other are named" shim/mpi/api/calls.c '#include "shim/mpi/api/process.h"' "units need each other"
-names "headers that include each other are named" planners/chunks.h '#include "planners/registry.h"' "files include each other"
+names "so are two of any other folder" planners/model/model_events.c '#include "planners/model/model_sim.h"' "units need each other"
+names "headers that include each other are named" config/topo.h '#include "config/topo_private.h"' "files include each other"
 touch "$tmp/shim/mpi/stray.c"
 check "a file in no room is named" grep -q "^shim/mpi/stray.c:1: it lies in no room" <(scripts/check-order "$tmp")
 conclude
