@@ -45,7 +45,7 @@ enum cfg_id {
     CFG_ALL
 };
 
-/* What a site decided for all jobs, and whether that concerns this process. */
+/* A site's decisions for all jobs, and whether they concern this process. */
 struct cfg_site {
     char directory[512]; /* "": there is none */
     int has_file;

@@ -10,7 +10,7 @@
 #define COLLSHIM_PLANNERS_COST_H
 
 #include "planners/rates.h"
-#include "planners/algorithm.h"
+#include "planners/collective.h"
 
 #define COST_MESSAGE_S 3e-7 /* to post and complete one message or chunk of one */
 

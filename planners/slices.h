@@ -12,7 +12,8 @@
 #ifndef COLLSHIM_PLANNERS_SLICES_H
 #define COLLSHIM_PLANNERS_SLICES_H
 
-#include "planners/algorithm.h"
+#include "planners/collective.h"
+#include "planners/plan.h"
 
 /* The number of slices for that many processes: fewer if the request has too few elements, 1 if the
    collective is not cut. */

@@ -11,7 +11,7 @@
 #ifndef COLLSHIM_PLANNERS_COLLABORATIVE_SPLIT_H
 #define COLLSHIM_PLANNERS_COLLABORATIVE_SPLIT_H
 
-#include "planners/algorithm.h"
+#include "planners/collective.h"
 
 /* Parts and slices begin at multiples of this many bytes. They are whole elements; in long slices
    they are large enough for the kernels' widest accesses. */

@@ -17,7 +17,8 @@
 #ifndef COLLSHIM_PLANNERS_COMPOSE_PARTS_H
 #define COLLSHIM_PLANNERS_COMPOSE_PARTS_H
 
-#include "planners/algorithm.h"
+#include "planners/collective.h"
+#include "planners/plan.h"
 
 enum { COMPOSE_LEVELS = 8 };
 
