@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "planners/model/model.h"
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 
 enum { MOST_RANKS = 16, SIZES = 4, FORMS = 2 };
 

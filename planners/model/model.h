@@ -54,7 +54,7 @@
 #define COLLSHIM_PLANNERS_MODEL_H
 
 #include "planners/model/model_links.h"
-#include "planners/plan.h"
+#include "planners/plan/plan.h"
 
 enum {
     MODEL_CHUNKS = 4000000,      /* with more of them, they are simulated larger */

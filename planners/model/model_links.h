@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_PLANNERS_MODEL_LINKS_H
 #define COLLSHIM_PLANNERS_MODEL_LINKS_H
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 enum model_link_kind {
     MODEL_RAIL_OUT,

@@ -14,7 +14,7 @@
 #ifndef COLLSHIM_PLANNERS_ROUNDS_H
 #define COLLSHIM_PLANNERS_ROUNDS_H
 
-#include "planners/plan.h"
+#include "planners/plan/plan.h"
 #include "planners/rounds/rounds_step.h"
 
 /* The costs of a group and of a launch between two groups, at any size. They are rough: of NCCL

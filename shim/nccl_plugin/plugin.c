@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/profile.h"
-#include "config/text.h"
+#include "config/settings/profile.h"
+#include "config/base/text.h"
 #include "shim/record/report/job.h"
 #include "shim/record/report/report.h"
 #include "shim/record/report/reporter.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "config/write_file.h"
+#include "config/base/write_file.h"
 #include "shim/record/report/report.h"
 #include "shim/record/report/reporter.h"
 #include "shim/decide/base/settings.h"

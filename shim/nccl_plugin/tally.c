@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 #include "shim/record/counts/count.h"
 #include "shim/nccl_plugin/names.h"
 #include "shim/nccl_plugin/plugin.h"

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "planners/check/check.h"
-#include "planners/load.h"
-#include "planners/nimble/demand.h"
-#include "planners/nimble/nimble.h"
+#include "planners/links/load.h"
+#include "planners/algorithms/nimble/demand.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/near.h"
+#include "config/base/near.h"
 #include "shim/helper/helpers.h"
 #include "shim/helper/environment.h"
 #include "shim/helper/silence.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "planners/check/check.h"
-#include "planners/lane/lane.h"
-#include "planners/lane/lanes_cut.h"
-#include "planners/lane/lanes_stage.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/links/lanes_cut.h"
+#include "planners/algorithms/lane/lanes_stage.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

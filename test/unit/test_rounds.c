@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/lane/lane.h"
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "planners/rounds/pace.h"
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/topo_rate.h"
+#include "config/topo/topo_rate.h"
 #include "test/unit/suites.h"
 
 static char why[256];

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "config/hash.h"
-#include "config/text.h"
-#include "planners/cost.h"
+#include "config/base/hash.h"
+#include "config/base/text.h"
+#include "planners/links/cost.h"
 #include "shim/decide/guard/guard.h"
 #include "shim/decide/base/settings.h"
 #include "shim/decide/store/store_rows.h"

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/read_file.h"
-#include "config/text.h"
-#include "config/write_file.h"
+#include "config/base/read_file.h"
+#include "config/base/text.h"
+#include "config/base/write_file.h"
 #include "shim/decide/guard/guard_entry.h"
 #include "shim/decide/base/say.h"
 

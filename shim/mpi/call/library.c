@@ -8,7 +8,7 @@
 #include "shim/mpi/call/device.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/api/process.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 enum { MOST_BUFFERS = 2 };
 

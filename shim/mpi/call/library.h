@@ -13,7 +13,7 @@
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* One buffer argument of a call. */
 struct library_buffer {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/record/counts/count.h"
 #include "shim/decide/choose/gate.h"
 #include "shim/mpi/api/attribute.h"

@@ -14,7 +14,7 @@
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
    because most calls of a program end here. Where ranks compare their sizes, a call without bytes

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "planners/slices.h"
+#include "planners/choose/slices.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/run/gpus_agree.h"

@@ -16,7 +16,7 @@
 #include "shim/mpi/choose/reroute.h"
 #include "shim/mpi/api/vectors.h"
 #include "shim/mpi/api/wrappers.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 struct alltoall_arguments {
     const void *sendbuf;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/host.h"
-#include "config/socket.h"
+#include "config/base/host.h"
+#include "config/base/socket.h"
 #include "shim/record/counts/count.h"
 #include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/attribute.h"

@@ -15,7 +15,7 @@
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/ipc_window.h"
 #include "shim/mpi/api/process.h"
-#include "transports/ucx.h"
+#include "transports/net/ucx.h"
 
 /* The values that the ranks agree on, each by its smallest. The room is negative, since the largest
    counts. The team's number is the first rank's. */

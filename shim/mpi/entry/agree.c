@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/entry/launcher.h"
 #include "shim/mpi/api/process.h"

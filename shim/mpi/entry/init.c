@@ -20,8 +20,8 @@
 #include "shim/mpi/run/threads.h"
 #include "shim/mpi/run/variants.h"
 #include "shim/mpi/api/wrappers.h"
-#include "transports/cuda_memory.h"
-#include "transports/host_memory.h"
+#include "transports/cuda/cuda_memory.h"
+#include "transports/base/host_memory.h"
 
 enum { CLOSED, ARMED, OPEN }; /* ARMED: a delete callback of MPI_COMM_SELF will close */
 static int state;

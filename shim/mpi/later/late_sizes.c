@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/lane/lane.h"
-#include "planners/linear.h"
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/linear.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"

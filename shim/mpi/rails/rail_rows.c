@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/host.h"
+#include "config/base/host.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/report/job.h"
 #include "shim/record/counts/rail_count.h"

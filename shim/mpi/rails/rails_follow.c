@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/rails/rails_follow.h"
 
-#include "planners/load.h"
+#include "planners/links/load.h"
 #include "shim/record/counts/count.h"
 #include "shim/decide/choose/rails_level.h"
 #include "shim/decide/base/say.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "planners/slices.h"
+#include "planners/choose/slices.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"

@@ -9,7 +9,7 @@
 
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 struct staging {
     char *input, *output, *scratch, *host;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "planners/cost.h"
+#include "planners/links/cost.h"
 #include "shim/record/sites/call_site.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/nccl/choose/sets.h"

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "planners/collaborative/collaborative.h"
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/decide/choose/gate.h"
 #include "shim/nccl/choose/gate.h"

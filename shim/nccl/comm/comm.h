@@ -9,8 +9,8 @@
 #ifndef COLLSHIM_SHIM_NCCL_COMM_H
 #define COLLSHIM_SHIM_NCCL_COMM_H
 
-#include "config/topo.h"
-#include "planners/load.h"
+#include "config/topo/topo.h"
+#include "planners/links/load.h"
 #include "planners/rounds/pick.h"
 #include "shim/record/sites/call_site_table.h"
 #include "shim/decide/guard/guard.h"

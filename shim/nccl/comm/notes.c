@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/hash.h"
-#include "config/host.h"
-#include "planners/cost.h"
+#include "config/base/hash.h"
+#include "config/base/host.h"
+#include "planners/links/cost.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/report/job.h"
 #include "shim/nccl/comm/agree.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
+#include "config/base/write_file.h"
 #include "shim/record/report/call_site_merge.h"
 #include "shim/record/report/call_site_report.h"
 #include "shim/record/counts/count.h"

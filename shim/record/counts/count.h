@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/guard/guard_entry.h"
 #include "shim/record/sites/histogram.h"
 #include "shim/record/counts/live_layout.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "shim/record/report/job.h"
 #include "shim/record/counts/live_layout.h"
 #include "shim/decide/base/reasons.h"

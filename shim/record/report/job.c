@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "shim/record/counts/count.h"
-#include "config/schedulers.h"
+#include "config/base/schedulers.h"
 #include "shim/decide/base/settings.h"
 
 enum { HOSTS_SHOWN = 256 };

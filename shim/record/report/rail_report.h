@@ -7,7 +7,7 @@
 #ifndef COLLSHIM_SHIM_RECORD_RAIL_REPORT_H
 #define COLLSHIM_SHIM_RECORD_RAIL_REPORT_H
 
-#include "config/json.h"
+#include "config/base/json.h"
 #include "shim/record/report/job.h"
 #include "shim/record/counts/live_layout.h"
 

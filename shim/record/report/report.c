@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
+#include "config/base/write_file.h"
 #include "shim/record/report/call_site_report.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/report/job.h"

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
+#include "config/base/write_file.h"
 #include "shim/record/report/job.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"

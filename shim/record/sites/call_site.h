@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "shim/record/sites/call_site_table.h"
 #include "shim/decide/base/reasons.h"
 #include "shim/decide/base/thread_own.h"
