@@ -119,16 +119,17 @@ enum plan_memory { PLAN_IN_HOST, PLAN_ON_DEVICE };
  *   reduce_scatter(_block)  rank r's block            all blocks              own block, combined
  *   allreduce               the vector (nbytes)       vector                  vector, combined
  *   reduce                  the vector (nbytes)       vector                  root: the same
- *   scan, exscan            the vector (nbytes)       vector                  ranks 0 ... r
- * combined, 0 ... r - 1; exscan's rank 0: none bcast                   the vector (nbytes) none
- * vector; root holds it gather(v)               rank r's block            own block root: all
- * blocks scatter(v)              rank r's block            root: all blocks        own block
+ *   scan, exscan            the vector (nbytes)       vector                  combined up to a rank
+ *   bcast                   the vector (nbytes)       none                    vector; root has it
+ *   gather(v)               rank r's block            own block               root: all blocks
+ *   scatter(v)              rank r's block            root: all blocks        own block
  *   alltoall                a block (nbytes)          a block per rank        a block from each
  *   alltoallv               demand[]                  a message per rank      one from each
  *   neighbor_...            demand[]                  likewise                likewise
  *
- * Blocks are packed in rank order. 0 bytes are legal everywhere. Combining is commutative and
- * element by element; elements have `grain` bytes, and all sizes are multiples of it.
+ * Scan combines ranks 0 ... r, exscan 0 ... r - 1, which is nothing on rank 0. Blocks are packed in
+ * rank order. 0 bytes are legal everywhere. Combining is commutative and element by element;
+ * elements have `grain` bytes, and all sizes are multiples of it.
  */
 struct plan_request {
     enum plan_collective collective;
