@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/settings/settings_private.h"
 #include "config/base/text.h"
+#include "config/settings/settings_private.h"
 
 struct pair {
     const char *name, *value;

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "config/base/nearest.h"
-#include "config/settings/settings_private.h"
 #include "config/base/text.h"
+#include "config/settings/settings_private.h"
 
 extern char **environ;
 

@@ -24,8 +24,8 @@
 
 #include "config/base/hash.h"
 #include "config/base/schedulers.h"
-#include "config/settings/settings_private.h"
 #include "config/base/text.h"
+#include "config/settings/settings_private.h"
 
 #ifndef COLLSHIM_VERSION
 #define COLLSHIM_VERSION "of no version"

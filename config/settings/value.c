@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/settings/settings_private.h"
 #include "config/base/text.h"
+#include "config/settings/settings_private.h"
 
 /* The first of a word's forms, which '|' divides, is the one that is printed. */
 static int form_length(const char *word)

@@ -8,8 +8,8 @@
 #include <yaml.h>
 
 #include "config/base/read_file.h"
-#include "config/settings/settings_private.h"
 #include "config/base/text.h"
+#include "config/settings/settings_private.h"
 
 #define FILE_LIMIT (1 << 20)
 #define MOST_NESTED 16 /* any nesting is wrong, but a little gets a better message */

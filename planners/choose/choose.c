@@ -9,9 +9,9 @@
 #include <math.h>
 
 #include "planners/algorithms/compose/compose.h"
-#include "planners/links/cost.h"
 #include "planners/algorithms/lane/lane.h"
 #include "planners/choose/slices.h"
+#include "planners/links/cost.h"
 
 /* Times what any library needs: a reroute this slow loses to every library. */
 static const double behind_any_library = 4;

@@ -8,11 +8,11 @@
 #include "planners/algorithms/collaborative/collaborative.h"
 #include "planners/algorithms/compose/compose.h"
 #include "planners/algorithms/lane/lane.h"
-#include "planners/algorithms/staggered_pairwise.h"
 #include "planners/algorithms/linear.h"
 #include "planners/algorithms/nimble/nimble.h"
 #include "planners/algorithms/parallel_rings/parallel_rings.h"
 #include "planners/algorithms/prefix_chain.h"
+#include "planners/algorithms/staggered_pairwise.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {

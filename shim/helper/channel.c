@@ -15,9 +15,9 @@
 #include "planners/plan/flat.h"
 #include "shim/helper/owner_device.h"
 #include "shim/helper/work.h"
-#include "transports/engine/engine.h"
 #include "transports/base/host_memory.h"
 #include "transports/base/kernels.h"
+#include "transports/engine/engine.h"
 
 struct combining {
     kernel_fn kernel;

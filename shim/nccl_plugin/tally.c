@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "config/base/hash.h"
-#include "shim/record/counts/count.h"
 #include "shim/nccl_plugin/names.h"
 #include "shim/nccl_plugin/plugin.h"
+#include "shim/record/counts/count.h"
 
 enum { SLOTS = 4096, SUMS = 1024, CHANNELS = 64 };
 

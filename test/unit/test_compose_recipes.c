@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/check/check.h"
 #include "planners/algorithms/compose/compose.h"
+#include "planners/check/check.h"
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"

@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "config/base/near.h"
-#include "shim/helper/helpers.h"
 #include "shim/helper/environment.h"
+#include "shim/helper/helpers.h"
 #include "shim/helper/silence.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"

@@ -23,8 +23,8 @@
 #include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
-#include "transports/net/mpi_p2p.h"
 #include "transports/engine/route.h"
+#include "transports/net/mpi_p2p.h"
 #include "transports/shm/shm.h"
 
 #define TWO_GIB ((size_t)1 << 31)

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "planners/algorithms/lane/lane.h"
-#include "planners/links/load.h"
-#include "planners/model/model.h"
-#include "planners/model/model_streams.h"
 #include "planners/algorithms/nimble/demand.h"
 #include "planners/algorithms/nimble/nimble.h"
 #include "planners/algorithms/parallel_rings/parallel_rings.h"
+#include "planners/links/load.h"
 #include "planners/links/rates.h"
+#include "planners/model/model.h"
+#include "planners/model/model_streams.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

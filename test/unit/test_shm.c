@@ -27,8 +27,8 @@
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-#include "transports/engine/engine.h"
 #include "transports/base/workers.h"
+#include "transports/engine/engine.h"
 #include "transports/shm/shm.h"
 #include "transports/shm/shm_peer.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "planners/choose/choose.h"
+#include "planners/choose/slices.h"
 #include "planners/links/cost.h"
 #include "planners/plan/flat.h"
-#include "planners/choose/slices.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"

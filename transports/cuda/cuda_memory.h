@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transports/cuda/cuda_place.h"
 #include "transports/base/device.h"
 #include "transports/base/kernels.h"
+#include "transports/cuda/cuda_place.h"
 
 /*
  * Has this process got the driver? A few ns while it has not: libraries are looked through only

@@ -10,8 +10,8 @@
 #define COLLSHIM_TRANSPORTS_ENGINE_H
 
 #include "planners/plan/plan.h"
-#include "transports/engine/engine_buffers.h"
 #include "transports/base/xport.h"
+#include "transports/engine/engine_buffers.h"
 
 struct engine;
 

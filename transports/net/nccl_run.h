@@ -12,8 +12,8 @@
 
 #include <nccl.h>
 
-#include "transports/cuda/cuda_reduce.h"
 #include "planners/rounds/rounds.h"
+#include "transports/cuda/cuda_reduce.h"
 
 struct nccl_calls {
 #define NCCL_CALL(name) __typeof__(&nccl##name) name;

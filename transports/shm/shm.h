@@ -27,8 +27,8 @@
 
 #include <stdint.h>
 
-#include "transports/shm/shm_cpus.h"
 #include "transports/base/xport.h"
+#include "transports/shm/shm_cpus.h"
 
 /* A member's offer to the others. Plain bytes. */
 struct shm_offer {

@@ -8,9 +8,9 @@
 
 #include <sys/types.h>
 
+#include "transports/base/xport.h"
 #include "transports/shm/shm_board.h"
 #include "transports/shm/shm_segment.h"
-#include "transports/base/xport.h"
 
 enum { REDUCE_PIECE = 128 << 10 };
 

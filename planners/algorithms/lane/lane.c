@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "planners/algorithms/lane/lanes_stage.h"
 #include "planners/links/aligned.h"
 #include "planners/links/cost.h"
-#include "planners/algorithms/lane/lanes_stage.h"
 #include "planners/plan/recipe.h"
 
 static int rank_here(const struct lane_work *w, int local)

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/links/cost.h"
 #include "planners/algorithms/lane/lanes_pieces.h"
 #include "planners/algorithms/lane/lanes_stage.h"
+#include "planners/links/cost.h"
 
 enum { MOST_SLABS = 32, UNDER_WAY = 3 };
 

@@ -5,7 +5,6 @@
  * doubling both partners combine the same two operands.
  */
 #include <errno.h>
-
 #include <stdlib.h>
 
 #include "planners/algorithms/lane/lanes_stage.h"

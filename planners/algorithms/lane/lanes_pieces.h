@@ -19,8 +19,8 @@
 #ifndef COLLSHIM_PLANNERS_LANES_PIECES_H
 #define COLLSHIM_PLANNERS_LANES_PIECES_H
 
-#include "planners/plan/plan.h"
 #include "planners/links/shares.h"
+#include "planners/plan/plan.h"
 
 struct lane_piece {
     double from, to;    /* of 1 */

@@ -3,8 +3,8 @@
 #ifndef COLLSHIM_PLANNERS_LANES_STAGE_H
 #define COLLSHIM_PLANNERS_LANES_STAGE_H
 
-#include "planners/plan/collective.h"
 #include "planners/links/lanes_cut.h"
+#include "planners/plan/collective.h"
 #include "planners/plan/tracked.h"
 
 /* INTER(enum name, text in a recipe) */

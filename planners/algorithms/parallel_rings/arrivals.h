@@ -6,8 +6,8 @@
 #ifndef COLLSHIM_PLANNERS_ARRIVALS_H
 #define COLLSHIM_PLANNERS_ARRIVALS_H
 
-#include "planners/plan/plan.h"
 #include "planners/links/shares.h"
+#include "planners/plan/plan.h"
 
 /* An operation that leaves these bytes of the current unit where others find them. */
 struct arrival {

@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "planners/links/aligned.h"
-#include "planners/plan/recipe.h"
 #include "planners/algorithms/parallel_rings/rings_rooted.h"
-#include "planners/links/cost.h"
 #include "planners/algorithms/parallel_rings/rings_stage.h"
+#include "planners/links/aligned.h"
+#include "planners/links/cost.h"
+#include "planners/plan/recipe.h"
 
 /* A plan under way. */
 struct work {

@@ -8,9 +8,9 @@
 #ifndef COLLSHIM_PLANNERS_RINGS_ROOTED_H
 #define COLLSHIM_PLANNERS_RINGS_ROOTED_H
 
+#include "planners/links/shares.h"
 #include "planners/plan/collective.h"
 #include "planners/plan/plan.h"
-#include "planners/links/shares.h"
 
 /*
  * Add this rank's part of q, a gather(v) or scatter(v). s: the shares as the root sees them, that

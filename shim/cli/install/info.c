@@ -10,8 +10,8 @@
 
 #include "config/base/json.h"
 #include "config/base/nearest.h"
-#include "config/settings/settings.h"
 #include "config/base/text.h"
+#include "config/settings/settings.h"
 #include "config/topo/topo.h"
 #include "planners/choose/registry.h"
 #include "planners/choose/tuning.h"

@@ -13,8 +13,8 @@
 #include "config/topo/topo.h"
 #include "config/topo/topo_rate.h"
 #include "shim/cli/cli.h"
-#include "transports/cuda/cuda_rates.h"
 #include "transports/base/kernels.h"
+#include "transports/cuda/cuda_rates.h"
 
 static const char usage[] =
     "collshim rates [--json]\n"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "config/settings/settings.h"
-#include "planners/links/load.h"
 #include "planners/algorithms/nimble/nimble.h"
+#include "planners/links/load.h"
 #include "shim/cli/plan/lp.h"
 
 enum { LINKS = 16, MESSAGES = 16 };

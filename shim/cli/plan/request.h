@@ -7,9 +7,9 @@
 #ifndef COLLSHIM_SHIM_CLI_REQUEST_H
 #define COLLSHIM_SHIM_CLI_REQUEST_H
 
+#include "planners/choose/registry.h"
 #include "planners/links/load.h"
 #include "planners/model/model.h"
-#include "planners/choose/registry.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/plan/demand.h"
 #include "shim/cli/plan/limit.h"

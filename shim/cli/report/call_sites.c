@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "config/settings/settings.h"
 #include "config/base/text.h"
-#include "shim/cli/report/advice.h"
+#include "config/settings/settings.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/report/advice.h"
 #include "shim/cli/report/gnuplot.h"
 #include "shim/cli/report/lines.h"
 

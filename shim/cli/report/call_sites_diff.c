@@ -12,8 +12,8 @@
 
 #include "config/settings/settings.h"
 #include "shim/cli/cli.h"
-#include "shim/cli/report/lines.h"
 #include "shim/cli/report/call_sites.h"
+#include "shim/cli/report/lines.h"
 
 struct pair {
     struct site_line old, new; /* object NULL: not in that run */

@@ -9,9 +9,9 @@
 
 #ifdef COLLSHIM_LIBDW
 #include <dlfcn.h>
+#include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <unistd.h>
-#include <elfutils/libdwfl.h>
 
 #include "config/base/text.h"
 

@@ -13,10 +13,10 @@
 
 #include "config/settings/settings.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/report/call_sites.h"
 #include "shim/cli/report/foreign.h"
 #include "shim/cli/report/gnuplot.h"
 #include "shim/cli/report/lines.h"
-#include "shim/cli/report/call_sites.h"
 #include "shim/cli/report/nccl_choices.h"
 #include "shim/cli/report/rails_show.h"
 

@@ -8,8 +8,8 @@
 
 #include "config/base/json.h"
 #include "config/base/text.h"
-#include "shim/cli/report/advice.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/report/advice.h"
 
 enum { SHOWN = 20, IN_PROMETHEUS = 100 };
 

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/base/text.h"
 #include "config/base/schedulers.h"
+#include "config/base/text.h"
 
 #define SHOWN_NAME "/memfd:" LIVE_NAME " (deleted)"
 

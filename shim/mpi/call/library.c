@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "shim/record/counts/count.h"
-#include "shim/mpi/call/device.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/api/process.h"
+#include "shim/mpi/call/device.h"
+#include "shim/record/counts/count.h"
 #include "transports/base/host_memory.h"
 
 enum { MOST_BUFFERS = 2 };

@@ -12,17 +12,17 @@
 
 #include <mpi.h>
 
-#include "planners/links/load.h"
 #include "planners/choose/registry.h"
+#include "planners/links/load.h"
 #include "shim/decide/choose/division.h"
 #include "shim/decide/choose/follow.h"
 #include "shim/decide/guard/guard.h"
 #include "shim/decide/store/store_rows.h"
+#include "shim/mpi/api/process.h"
+#include "shim/mpi/call/reduction.h"
 #include "shim/mpi/comm/ask.h"
 #include "shim/mpi/comm/gpus.h"
 #include "shim/mpi/comm/links.h"
-#include "shim/mpi/api/process.h"
-#include "shim/mpi/call/reduction.h"
 #include "shim/mpi/comm/revoke.h"
 #include "shim/mpi/comm/team.h"
 #include "shim/mpi/comm/variant_comms.h"

@@ -13,8 +13,8 @@
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/comm/revoke.h"
-#include "transports/net/mpi_p2p.h"
 #include "transports/engine/route.h"
+#include "transports/net/mpi_p2p.h"
 
 static struct mpi_p2p_calls p2p_calls;
 

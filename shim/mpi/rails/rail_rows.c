@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "config/base/host.h"
-#include "shim/record/counts/count.h"
-#include "shim/record/report/job.h"
-#include "shim/record/counts/rail_count.h"
 #include "shim/mpi/api/process.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/rail_count.h"
+#include "shim/record/report/job.h"
 
 void rail_open(void)
 {

@@ -3,8 +3,8 @@
 
 #include "planners/choose/choose.h"
 #include "shim/decide/choose/gate.h"
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/device.h"
+#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/run/staging.h"
 #include "transports/cuda/cuda_memory.h"
 

@@ -9,8 +9,8 @@
 
 #include "config/base/cpulist.h"
 #include "shim/mpi/api/process.h"
-#include "transports/cuda/cuda_memory.h"
 #include "transports/base/workers.h"
+#include "transports/cuda/cuda_memory.h"
 #include "transports/shm/shm.h"
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/counts/count.h"
 #include "transports/net/nccl_run.h"
 
 /* One NCCL library of the process: programs may load two. */

@@ -8,8 +8,8 @@
 #define COLLSHIM_SHIM_RECORD_RAIL_REPORT_H
 
 #include "config/base/json.h"
-#include "shim/record/report/job.h"
 #include "shim/record/counts/live_layout.h"
+#include "shim/record/report/job.h"
 
 /* One rank's row: plain bytes. */
 struct rail_row {

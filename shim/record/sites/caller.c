@@ -7,8 +7,8 @@
 #include "shim/record/sites/caller.h"
 
 #include "config/base/loaded.h"
-#include "shim/record/sites/object.h"
 #include "shim/record/sites/call_site_table.h"
+#include "shim/record/sites/object.h"
 #include "shim/record/sites/walk.h"
 
 enum {
