@@ -37,7 +37,6 @@ int balance_striped(const struct balance_net *net, const uint64_t *demand, uint6
 int balance_direct(const struct balance_net *net, const uint64_t *demand, struct balance *b);
 
 /* A message that is being split. */
-
 struct balance_flow {
     int32_t from, to;
     uint64_t bytes;
