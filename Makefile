@@ -75,11 +75,10 @@ of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 # A rank's side of its helpers: shim/helper/ for backends.
 HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c mailbox.c)
-MPI_SRC   := $(wildcard shim/mpi/*/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
-BENCH_SRC := $(wildcard bench/*.c) config/json.c config/text.c
-CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
-             $(filter-out $(addprefix transports/,mpi_% cuda_% nccl_% ucx%),$(wildcard transports/*.c))
-CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.[cS])),transports/cuda_absent.c)
+MPI_SRC   := $(wildcard shim/mpi/*/*.c) $(HELPERS_SRC) transports/net/mpi_p2p.c
+BENCH_SRC := $(wildcard bench/*.c) config/base/json.c config/base/text.c
+CORE_SRC  := $(wildcard config/*/*.c planners/*/*.c planners/*/*/*.c $(addprefix transports/,base/*.c engine/*.c shm/*.c))
+CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda/*.[cS])),transports/cuda/cuda_absent.c)
 
 CORE      := $(call pic,$(CORE_SRC))
 DECIDE    := $(call pic,$(wildcard shim/decide/*/*.c shim/record/*/*.c))
@@ -87,11 +86,12 @@ HELPERS_PIC      := $(call pic,$(HELPERS_SRC))
 CUDA_OBJ  := $(call pic,$(CUDA_SRC))
 # Only the command and the MPI backends describe GPUs.
 CUDA_RUN  := $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
-NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*/*.c transports/nccl_*.c))
-HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c) config/cpulist.c config/near.c \
+NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*/*.c transports/net/nccl_*.c))
+HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c) config/base/cpulist.c config/base/near.c \
                $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c owner_device.c nameless.c) \
-                 $(addprefix transports/,ucx.c engine.c engine_move.c sink.c kernels.c host_memory.c) planners/plan.c planners/flat.c) \
-               $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
+                 $(addprefix transports/,net/ucx.c engine/engine.c engine/engine_move.c engine/sink.c base/kernels.c base/host_memory.c) \
+                 planners/plan/plan.c planners/plan/flat.c) \
+               $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/net/nccl_run.c))
 UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))
 NCCL_SIM_OBJ  := $(call pic,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp))
@@ -160,15 +160,15 @@ ARCH_CFLAGS := -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
 
 $(WITH_CUDA_H): HEADER_CFLAGS := $(CUDA_CFLAGS)
 $(WITH_NCCL_H): HEADER_CFLAGS := $(NCCL_CFLAGS)
-$(call pic,transports/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
+$(call pic,transports/cuda/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
 # Lengths travel through these folders: what narrows one says so, by a cast with its reason.
 $(foreach d,pic $(FAMILIES),$(addprefix $(B)/$(d)/,planners/%.o transports/%.o)): OWN_CFLAGS += -Wconversion -Wno-sign-conversion
-$(call pic,shim/cli/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
-$(call pic,shim/cli/lines.c): OWN_CFLAGS += $(if $(DW),-DCOLLSHIM_LIBDW)
+$(call pic,shim/cli/plan/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
+$(call pic,shim/cli/report/lines.c): OWN_CFLAGS += $(if $(DW),-DCOLLSHIM_LIBDW)
 $(call pic,shim/record/sites/walk.c): OWN_CFLAGS += $(if $(UNWIND),-DCOLLSHIM_LIBUNWIND)
 $(call pic,shim/helper/main.c): OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 # Balancing is planned inside the call that waits for it.
-$(B)/pic/planners/nimble/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
+$(B)/pic/planners/algorithms/nimble/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
 $(SIM_OBJ): OWN_CXXFLAGS += -O1
 
 # The first line of a recipe: $(call say,WORD)
@@ -191,13 +191,13 @@ KERNELS := $(if $(NVCC),$(IMAGE),$(wildcard $(IMAGE)))
 GENCODE  = $(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
            -gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
 ifneq ($(NVCC),)
-$(IMAGE): transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h $(B)/found/kernels
+$(IMAGE): transports/cuda/cuda_kernels.cu transports/cuda/cuda_reduce.def transports/cuda/cuda_reduce_args.h $(B)/found/kernels
 	$(call say,NVCC)
 	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 $(COMPRESS) -fatbin -o $@ $< $(GENCODE)
 endif
-$(B)/pic/transports/cuda_image.o: OWN_ASFLAGS := $(if $(KERNELS),-DCUDA_IMAGE='"$(IMAGE)"')
-$(B)/pic/transports/cuda_image.o: $(KERNELS)
-$(B)/pic/shim/preload/jumps.o: transports/nccl_calls.def
+$(B)/pic/transports/cuda/cuda_image.o: OWN_ASFLAGS := $(if $(KERNELS),-DCUDA_IMAGE='"$(IMAGE)"')
+$(B)/pic/transports/cuda/cuda_image.o: $(KERNELS)
+$(B)/pic/shim/preload/jumps.o: transports/net/nccl_calls.def
 
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
@@ -252,13 +252,13 @@ $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) 
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED) -Wl$(comma)-z$(comma)nodelete)
 # Its undefined symbols are those of srun, sbatch and slurmstepd.
-$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
+$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/base/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
 # Behind launchers and in containers: libc alone.
-$(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
-  $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,install/exec.c cli.c install/preload_path.c)) \
+  $(call pic,$(wildcard config/*/*.c)),-l:libyaml.a)
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.c) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
@@ -276,10 +276,10 @@ $(call program,collshim-enqueue-nccl,$(OVERHEAD)/enqueue.o $(B)/nullnccl/libnccl
 $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
 # The transport over MPI runs there without MPI, on a table of functions.
-$(call pic,test/unit/test_lengths.c transports/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
-$(call program,unit,$(UNIT_OBJ) $(call pic,transports/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
+$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
-$(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CORE),-lglpk -lyaml -lm)
+$(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
@@ -288,13 +288,13 @@ $(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
 $(call stand_in,gpusim/libcuda.so.1,$(SIM_OBJ),-lpthread)
 $(call stand_in,gpusim/libnvidia-ml.so.1,$(call pic,test/nvmlsim/nvml.c))
-$(call stand_in,ncclsim/libnccl.so.2,$(NCCL_SIM_OBJ) $(call pic,transports/cuda_driver.c),-ldl -lpthread)
+$(call stand_in,ncclsim/libnccl.so.2,$(NCCL_SIM_OBJ) $(call pic,transports/cuda/cuda_driver.c),-ldl -lpthread)
 $(call program,test/gpu_contract,$(GPU_TEST_OBJ) $(GPU_CORE_OBJ),-ldl -lm -lpthread)
 # They play NCCL's part for its plugin.
 $(call program,test/plugin_cases,$(call pic,$(addprefix test/nccl_plugin/,cases.c player.c)),-ldl -lpthread)
 $(call program,test/plugin_real,$(call pic,$(addprefix test/nccl_plugin/,real.c player.c)),-ldl)
 # Linked with the stand-in, which has the real library's symbols; the loader picks the one to run with.
-$(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda_driver.c) \
+$(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda/cuda_driver.c) \
   $(B)/ncclsim/libnccl.so.2,-ldl -lm -lpthread)
 # The notice board, alone.
 $(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shim/nccl/board/*.c)),-lpthread)
@@ -302,7 +302,7 @@ $(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shi
 $(call program,test/nccl_caught,$(call pic,test/nccl/caught/caught.c),-ldl)
 $(call program,test/nccl_linked,test/nccl/caught/caught.c $(B)/ncclsim/libnccl.so.2,\
   -ldl -lpthread,$(NCCL_CFLAGS) -DLINKED)
-$(call program,test/nccl_static,test/nccl/caught/caught.c $(NCCL_SIM_OBJ) $(call pic,transports/cuda_driver.c),\
+$(call program,test/nccl_static,test/nccl/caught/caught.c $(NCCL_SIM_OBJ) $(call pic,transports/cuda/cuda_driver.c),\
   -ldl -lpthread,$(NCCL_CFLAGS) -DLINKED)
 
 include scripts/found.mk
@@ -377,14 +377,14 @@ site:
 	@scripts/site $(B)/site
 
 # Style -------------------------------------------------------------------------------------
-C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* shim/*/* bench bench/* \
+C_FILES  = $(wildcard $(addsuffix /*.[ch],config/* planners/* planners/*/* transports/* scripts/* shim/* shim/*/* bench bench/* \
              test/* test/*/* docs/examples))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
-LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*/*.c shim/record/*/*.c shim/nccl_plugin/*.c \
+LINT     = $(wildcard config/*/*.c planners/*/*.c planners/*/*/*.c transports/engine/engine.c shim/cli/*.c shim/cli/*/*.c shim/decide/*/*.c shim/record/*/*.c shim/nccl_plugin/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
-LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
-              $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*/*.c)))
+LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda/*.c)) \
+              $(if $(NCCL),transports/net/nccl_run.c $(wildcard shim/nccl/*/*.c)))
 LINT_FLAGS := -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 lint:
 	@clang-format --dry-run -Werror $(C_FILES)

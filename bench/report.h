@@ -7,7 +7,7 @@
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
-#include "config/json.h"
+#include "config/base/json.h"
 #include "sweep.h"
 
 /* Library, ranks, preload (path or NULL), settings, placement if asked for, measured rates. */

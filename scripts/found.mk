@@ -34,9 +34,9 @@ $(foreach f,$(FOUND),$(eval $(call found_rule,$(f))))
 # name theirs.
 $(WITH_CUDA_H) $(WITH_NCCL_H): $(B)/found/cuda
 $(WITH_NCCL_H) $(NCCL_CAUGHT) $(call pic,shim/helper/main.c): $(B)/found/nccl
-$(call pic,transports/ucx.c shim/helper/main.c): $(B)/found/ucx
-$(call pic,shim/cli/lp.c): $(B)/found/glpk
+$(call pic,transports/net/ucx.c shim/helper/main.c): $(B)/found/ucx
+$(call pic,shim/cli/plan/lp.c): $(B)/found/glpk
 $(call pic,shim/slurm/spank.c): $(B)/found/spank
-$(call pic,shim/cli/lines.c): $(B)/found/dw
+$(call pic,shim/cli/report/lines.c): $(B)/found/dw
 $(call pic,shim/record/sites/walk.c): $(B)/found/unwind
-$(call pic,transports/cuda_reduce.c transports/cuda_image.S): $(B)/found/kernels
+$(call pic,transports/cuda/cuda_reduce.c transports/cuda/cuda_image.S): $(B)/found/kernels

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "planners/nimble/balance.h"
-#include "planners/nimble/demand.h"
+#include "planners/algorithms/nimble/balance.h"
+#include "planners/algorithms/nimble/demand.h"
 
 enum { REPETITIONS = 21 };
 

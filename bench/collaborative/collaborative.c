@@ -18,10 +18,10 @@
 #include <string.h>
 
 #include "bench/collaborative/rig.h"
-#include "config/settings.h"
-#include "planners/collaborative/collaborative.h"
-#include "planners/collaborative/correct.h"
-#include "planners/collaborative/split.h"
+#include "config/settings/settings.h"
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/algorithms/collaborative/correct.h"
+#include "planners/algorithms/collaborative/split.h"
 
 struct bench {
     struct rig rig;

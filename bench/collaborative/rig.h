@@ -11,8 +11,8 @@
 #ifndef COLLSHIM_BENCH_COLLABORATIVE_RIG_H
 #define COLLSHIM_BENCH_COLLABORATIVE_RIG_H
 
-#include "transports/cuda_reduce.h"
-#include "transports/engine.h"
+#include "transports/cuda/cuda_reduce.h"
+#include "transports/engine/engine.h"
 
 enum { RIG_RANKS = 8, RIG_JOBS = 512 };
 enum rig_way { RIG_DOWN, RIG_UP, RIG_INSIDE, RIG_WAYS };

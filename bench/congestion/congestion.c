@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/choose/registry.h"
 #include "planners/model/model.h"
-#include "planners/registry.h"
 
 enum { MOST_RANKS = 16, SIZES = 4, FORMS = 2 };
 

@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/choose.h"
-#include "planners/cost.h"
+#include "planners/algorithms/nimble/demand.h"
+#include "planners/choose/choose.h"
+#include "planners/links/cost.h"
 #include "planners/model/model.h"
-#include "planners/nimble/demand.h"
 
 /* The promise: that many percent behind at most in that part of the points, and never more. */
 static const double near = 1.03, part = 0.95, never = 1.25;

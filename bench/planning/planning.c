@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "planners/choose.h"
-#include "planners/registry.h"
+#include "planners/choose/choose.h"
+#include "planners/choose/registry.h"
 
 enum { MOST_REPETITIONS = 101 };
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "planners/registry.h"
+#include "planners/plan/algorithm.h"
 
 static int star_build(const struct plan_request *q, struct plan **plan_p)
 {

@@ -13,7 +13,7 @@
 #ifndef COLLSHIM_PLANNERS_CHECK_H
 #define COLLSHIM_PLANNERS_CHECK_H
 
-#include "planners/registry.h"
+#include "planners/plan/algorithm.h"
 
 /*
  * q: the request (its rank is ignored). plan: [nranks], rank r's at index r.

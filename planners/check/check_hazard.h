@@ -3,7 +3,7 @@
 #ifndef COLLSHIM_PLANNERS_CHECK_HAZARD_H
 #define COLLSHIM_PLANNERS_CHECK_HAZARD_H
 
-#include "planners/plan.h"
+#include "planners/plan/plan.h"
 
 /*
  * Prove that any two operations of the plan that touch the same bytes, one of them writing, are

@@ -4,7 +4,7 @@
 #define COLLSHIM_PLANNERS_CHECK_MEANING_H
 
 #include "planners/check/check_value.h"
-#include "planners/registry.h"
+#include "planners/plan/collective.h"
 
 /* The logical position of the bytes: see check_value.h. Fill a rank's buffers (empty before) with
    what they hold at the start. 0 or -ENOMEM. */

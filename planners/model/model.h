@@ -53,34 +53,12 @@
 #ifndef COLLSHIM_PLANNERS_MODEL_H
 #define COLLSHIM_PLANNERS_MODEL_H
 
-#include "config/topo.h"
-#include "planners/plan.h"
+#include "planners/model/model_links.h"
+#include "planners/plan/plan.h"
 
 enum {
-    MODEL_DEPTH = 4,             /* chunks of a queue in flight (transports/engine.c) */
     MODEL_CHUNKS = 4000000,      /* with more of them, they are simulated larger */
     MODEL_MOST_CHUNKS = 20000000 /* operations alone are more: refused */
-};
-
-enum model_link_kind {
-    MODEL_RAIL_OUT,
-    MODEL_RAIL_IN,
-    MODEL_PORT_OUT, /* of a rank, through shared memory */
-    MODEL_PORT_IN,
-    MODEL_BUS_OUT, /* of a rank's GPU, to the host and the other sockets */
-    MODEL_BUS_IN,
-    MODEL_MEMORY,
-    MODEL_MESH,   /* one GPU to one other */
-    MODEL_SOCKET, /* one socket to one other */
-    MODEL_LINK_KINDS
-};
-
-struct model_link {
-    enum model_link_kind kind;
-    int node;
-    int from, to; /* the rail, the rank, two ranks, or two sockets of the node; to is -1 with one */
-    double bw_bytes_per_s;
-    double bytes; /* that crossed it */
 };
 
 struct model_result {
@@ -90,9 +68,6 @@ struct model_result {
     int nlinks;              /* links that carried anything, the busiest first */
     struct model_link *link; /* [nlinks] owned: free with model_free */
 };
-
-/* "rail out" and so on, for people. */
-const char *model_link_name(enum model_link_kind kind);
 
 /* The share of the time in which the link was busy, 0 .. 1. */
 double model_link_busy(const struct model_result *m, const struct model_link *l);

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/rates.h"
+#include "planners/links/rates.h"
+#include "planners/plan/plan.h"
 
 /* There is one link for each of these. Links of a kind are numbered in this order, then `from`,
  * then `to`. */

@@ -6,7 +6,31 @@
 #ifndef COLLSHIM_PLANNERS_MODEL_LINKS_H
 #define COLLSHIM_PLANNERS_MODEL_LINKS_H
 
-#include "planners/model/model.h"
+#include "config/topo/topo.h"
+
+enum model_link_kind {
+    MODEL_RAIL_OUT,
+    MODEL_RAIL_IN,
+    MODEL_PORT_OUT, /* of a rank, through shared memory */
+    MODEL_PORT_IN,
+    MODEL_BUS_OUT, /* of a rank's GPU, to the host and the other sockets */
+    MODEL_BUS_IN,
+    MODEL_MEMORY,
+    MODEL_MESH,   /* one GPU to one other */
+    MODEL_SOCKET, /* one socket to one other */
+    MODEL_LINK_KINDS
+};
+
+struct model_link {
+    enum model_link_kind kind;
+    int node;
+    int from, to; /* the rail, the rank, two ranks, or two sockets of the node; to is -1 with one */
+    double bw_bytes_per_s;
+    double bytes; /* that crossed it */
+};
+
+/* "rail out" and so on, for people. */
+const char *model_link_name(enum model_link_kind kind);
 
 struct model_links {
     const struct topo *t;             /* borrowed */

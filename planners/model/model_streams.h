@@ -6,7 +6,9 @@
 #ifndef COLLSHIM_PLANNERS_MODEL_STREAMS_H
 #define COLLSHIM_PLANNERS_MODEL_STREAMS_H
 
-#include "planners/model/model.h"
+#include "planners/plan/plan.h"
+
+enum { MODEL_DEPTH = 4 /* chunks of a queue in flight (transports/engine/engine.c) */ };
 
 #define MODEL_NONE UINT32_MAX
 

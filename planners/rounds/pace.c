@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/cost.h"
+#include "planners/links/cost.h"
 
 enum {
     CHUNK_LEAST = 4 << 10,

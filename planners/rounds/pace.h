@@ -11,7 +11,7 @@
 #ifndef COLLSHIM_PLANNERS_PACE_H
 #define COLLSHIM_PLANNERS_PACE_H
 
-#include "planners/registry.h"
+#include "planners/plan/algorithm.h"
 #include "planners/rounds/rounds.h"
 
 /* So many bytes as a chunk of any type: never 0, if they are not, and at most PLAN_MOST_CHUNK. */

@@ -7,7 +7,7 @@
 #ifndef COLLSHIM_PLANNERS_PICK_H
 #define COLLSHIM_PLANNERS_PICK_H
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 
 enum { PICKS = 32 };
 

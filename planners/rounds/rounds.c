@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE /* qsort_r */
+#include "planners/rounds/rounds.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,8 @@
 #ifndef COLLSHIM_PLANNERS_ROUNDS_STATE_H
 #define COLLSHIM_PLANNERS_ROUNDS_STATE_H
 
-#include "planners/rounds/rounds.h"
+#include "planners/plan/plan.h"
+#include "planners/rounds/rounds_step.h"
 
 enum { ROUNDS_ALIGNED = 256 /* where a place in scratch begins, and a message is cut */ };
 

@@ -12,8 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "config/nearest.h"
-#include "config/text.h"
+#include "config/base/nearest.h"
+#include "config/base/text.h"
 
 /* A name in it may hold anything. */
 static void print_message(const char *format, va_list args)

@@ -27,7 +27,7 @@ int cli_site(int argc, char **argv);
 int cli_top(int argc, char **argv);
 
 /* Strings that come from files and other processes, also names of files, are printed by functions
-   of config/text.h. Those that print messages see to that themselves. */
+   of config/base/text.h. Those that print messages see to that themselves. */
 
 /* Print "collshim: <message>" on stderr. Returns CLI_FAILURE. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

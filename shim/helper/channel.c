@@ -12,12 +12,12 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "planners/flat.h"
+#include "planners/plan/flat.h"
 #include "shim/helper/owner_device.h"
 #include "shim/helper/work.h"
-#include "transports/engine.h"
-#include "transports/host_memory.h"
-#include "transports/kernels.h"
+#include "transports/base/host_memory.h"
+#include "transports/base/kernels.h"
+#include "transports/engine/engine.h"
 
 struct combining {
     kernel_fn kernel;

@@ -7,7 +7,7 @@
 #define COLLSHIM_SHIM_HELPER_CHANNEL_H
 
 #include "shim/helper/mailbox.h"
-#include "transports/ucx.h"
+#include "transports/net/ucx.h"
 
 struct channel;
 

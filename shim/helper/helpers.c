@@ -20,7 +20,7 @@
 #include "shim/helper/environment.h"
 #include "shim/helper/silence.h"
 #include "shim/helper/spawn.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 extern char **environ;
 

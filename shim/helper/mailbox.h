@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transports/cuda_memory.h"
-#include "transports/float_mode.h"
+#include "transports/base/float_mode.h"
+#include "transports/cuda/cuda_memory.h"
 
 enum { MAILBOX_CHANNELS = 8, MAILBOX_ADDRESS_MAX = 8192 };
 

@@ -12,8 +12,8 @@
 #include "shim/helper/channel.h"
 #include "shim/helper/nameless.h"
 #include "shim/helper/work.h"
-#include "transports/host_memory.h"
-#include "transports/ucx.h"
+#include "transports/base/host_memory.h"
+#include "transports/net/ucx.h"
 
 /* Rounds without result before it sleeps. A peer's answer on a fast network must find it awake; on
    a shared core no rank must wait for it. */

@@ -10,7 +10,7 @@
 #define COLLSHIM_SHIM_HELPER_NCCL_CARRIER_H
 
 #include "shim/helper/nccl_orders.h"
-#include "transports/nccl_run.h"
+#include "transports/net/nccl_run.h"
 
 /* State shared by all carriers of a helper. All borrowed, and never freed. */
 struct nccl_shared {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/near.h"
+#include "config/base/near.h"
 #include "shim/helper/nccl_carrier.h"
 #include "shim/helper/work.h"
 

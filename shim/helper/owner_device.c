@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/near.h"
+#include "config/base/near.h"
 
 static struct {
     int asked, rc;

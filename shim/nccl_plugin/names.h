@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "planners/variants.h"
+#include "planners/choose/variants.h"
 
 /* The collective with NCCL's number (a tuner's), or name (a profiler's), or -1: none of ours. */
 int names_collective_number(int number);

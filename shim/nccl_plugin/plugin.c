@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/profile.h"
-#include "config/text.h"
+#include "config/base/text.h"
+#include "config/settings/profile.h"
+#include "shim/decide/base/say.h"
+#include "shim/decide/base/settings.h"
 #include "shim/record/report/job.h"
 #include "shim/record/report/report.h"
 #include "shim/record/report/reporter.h"
-#include "shim/decide/base/say.h"
-#include "shim/decide/base/settings.h"
 
 static struct {
     pthread_once_t once;

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "planners/variants.h"
+#include "planners/choose/variants.h"
 
 /* Is there something to tell NCCL, something to report? Each of them reads the settings, once. */
 int plugin_wants_tuner(void);

@@ -6,15 +6,15 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/record/report/job.h"
-#include "shim/record/counts/live.h"
-#include "shim/record/report/reporter.h"
 #include "shim/decide/base/say.h"
 #include "shim/nccl_plugin/abi.h"
 #include "shim/nccl_plugin/entry.h"
-#include "shim/nccl_plugin/tally.h"
 #include "shim/nccl_plugin/plugin.h"
 #include "shim/nccl_plugin/report.h"
+#include "shim/nccl_plugin/tally.h"
+#include "shim/record/counts/live.h"
+#include "shim/record/report/job.h"
+#include "shim/record/report/reporter.h"
 
 #define LIBRARY "NCCL, seen by its profiler"
 

@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "config/write_file.h"
-#include "shim/record/report/report.h"
-#include "shim/record/report/reporter.h"
+#include "config/base/write_file.h"
 #include "shim/decide/base/settings.h"
 #include "shim/nccl_plugin/plugin.h"
 #include "shim/nccl_plugin/tally.h"
+#include "shim/record/report/report.h"
+#include "shim/record/report/reporter.h"
 
 static struct {
     int tuner, profiler;

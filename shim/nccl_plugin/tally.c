@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/hash.h"
-#include "shim/record/counts/count.h"
+#include "config/base/hash.h"
 #include "shim/nccl_plugin/names.h"
 #include "shim/nccl_plugin/plugin.h"
+#include "shim/record/counts/count.h"
 
 enum { SLOTS = 4096, SUMS = 1024, CHANNELS = 64 };
 

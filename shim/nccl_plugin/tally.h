@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/json.h"
-#include "planners/variants.h"
+#include "config/base/json.h"
+#include "planners/choose/variants.h"
 
 enum { TALLY_NAME = 32 };
 

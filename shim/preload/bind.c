@@ -20,7 +20,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "config/loaded.h"
+#include "config/base/loaded.h"
 
 /*
  * One thread binds at a time; guards all of the below. Threads that arrive meanwhile wait: in the

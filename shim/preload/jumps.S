@@ -19,7 +19,7 @@ nccl##name: endbr64; jmp *nccl_slot_##name(%rip); \
 nccl_first_##name: lea nccl_slot_##name(%rip), %rax; jmp first_call;
 
 	.text
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
 
 first_call:
 	push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9; push %rax
@@ -51,7 +51,7 @@ nccl##name: adrp x16, nccl_slot_##name; add x16, x16, :lo12:nccl_slot_##name; ld
 nccl_first_##name: adrp x16, nccl_slot_##name; add x16, x16, :lo12:nccl_slot_##name; b first_call;
 
 	.text
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
 
 first_call:
 	stp x29, x30, [sp, #-96]!
@@ -102,6 +102,6 @@ dlsym:
 	.globl nccl_slots; .hidden nccl_slots
 nccl_slots:
 #define NCCL_WRAP(need, name, parameters, arguments) nccl_slot_##name: .quad nccl_first_##name;
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
 
 	.section .note.GNU-stack, "", %progbits

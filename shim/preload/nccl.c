@@ -24,11 +24,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/object_span.h"
+#include "config/base/object_span.h"
 
 enum row {
 #define NCCL_WRAP(need, name, parameters, arguments) ROW_##name,
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
     ROW_COUNT
 };
 
@@ -36,7 +36,7 @@ static const struct {
     const char *nccl, *pnccl, *name;
 } rows[] = {
 #define NCCL_WRAP(need, name, parameters, arguments) {"nccl" #name, "pnccl" #name, #name},
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
 };
 
 enum { LIBRARIES = 2, ERR_SYSTEM = 2 /* ncclSystemError */ };

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/preload_list.h"
+#include "config/base/preload_list.h"
 
 #pragma GCC visibility push(default) /* Slurm looks these up */
 #include <slurm/spank.h>

@@ -102,11 +102,11 @@ try "another nvcc" "echo nvcc 2 >$HEADERS/nvcc/version" "echo nvcc 1 >$HEADERS/n
 try "another CUDA and Open MPI" "sed -i s/1/2/ $cuda $openmpi" "sed -i s/2/1/ $cuda $openmpi"
 try "another compiler" "echo cc 2 >$HEADERS/cc/version" "echo cc 1 >$HEADERS/cc/version"
 try "other flags" : : CFLAGS='-O3 -Wl,-O1'
-try "a source is gone" "mv $work/tree/config/nearest.c $work/hidden" "mv $work/hidden $work/tree/config/nearest.c"
+try "a source is gone" "mv $work/tree/config/base/nearest.c $work/hidden" "mv $work/hidden $work/tree/config/base/nearest.c"
 # shellcheck disable=SC2016 # of the sources
 try "a header comes and goes" 'touch $work/tree/shim/cli/new.h
-    sed -i "1i #include \"shim/cli/new.h\"" $work/tree/shim/cli/lp.c' \
-    'rm $work/tree/shim/cli/new.h; sed -i 1d $work/tree/shim/cli/lp.c'
+    sed -i "1i #include \"shim/cli/new.h\"" $work/tree/shim/cli/plan/lp.c' \
+    'rm $work/tree/shim/cli/new.h; sed -i 1d $work/tree/shim/cli/plan/lp.c'
 
 # Everything that is linked is linked again for other LDFLAGS, and nothing is compiled.
 run_make -s -j2 all test-programs "$work/b/test/grade" >"$work/said" 2>&1 || is_empty "everything is built" "$work/said"
@@ -119,7 +119,7 @@ is_empty "other LDFLAGS link all again ($(wc -l <"$work/due") files) and compile
 # With the real compiler, and without the library's header in spite of it being there.
 mkdir "$work/without"
 echo '#error' >"$work/without/glpk.h"
-lp=$work/real/pic/shim/cli/lp.o
+lp=$work/real/pic/shim/cli/plan/lp.o
 PATH=${PATH#*:}
 if echo '#include <glpk.h>' | cc -E - >/dev/null 2>&1; then
     uses_glpk() { make -C "$root" -s B="$work/real" "$lp" >"$work/said" 2>&1 && nm "$lp" | grep -c glp_create_prob; }

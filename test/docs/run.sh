@@ -112,7 +112,7 @@ topology() {
     local word text status=0
     while read -r word; do
         grep -q "^|.*\`$word:" docs/files.md || { echo "no row for the word $word:" && status=1; }
-    done < <(sed -nE 's/^    \{"(\w+)", read_.*/\1/p' config/topo_parse.c)
+    done < <(sed -nE 's/^    \{"(\w+)", read_.*/\1/p' config/topo/topo_parse.c)
     while read -r text; do
         "$build/collshim" topo "$text" >/dev/null || { echo "not understood: $text" && status=1; }
     done < <(sed -nE 's/^    (node:.*[^ ])   +.*/\1/p; s/^    (node:[^ ]+( [a-z_]+:[^ ]+)*)$/\1/p' docs/files.md)

@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "planners/collaborative/collaborative.h"
-#include "planners/registry.h"
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/choose/registry.h"
 #include "test/gpu/gpu.h"
-#include "transports/cuda_memory.h"
-#include "transports/engine.h"
-#include "transports/shm.h"
+#include "transports/cuda/cuda_memory.h"
+#include "transports/engine/engine.h"
+#include "transports/shm/shm.h"
 
 enum { MOST = 4, ELEMENTS = 30011, AROUND = 64 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "test/gpu/gpu.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 enum { COUNT = 1000, BYTES = COUNT * sizeof(int32_t) };
 
@@ -101,7 +101,7 @@ static int gives_back(const char *name)
 
 static const char *const names[] = {
 #define CUDA_CALL(name, version) #name,
-#include "transports/cuda_calls.def"
+#include "transports/cuda/cuda_calls.def"
 #undef CUDA_CALL
 };
 

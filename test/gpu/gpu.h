@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "transports/cuda_reduce.h"
+#include "transports/cuda/cuda_reduce.h"
 
 extern const struct cuda_calls *cu;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "test/gpu/gpu.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 static CUmemAllocationProp on_device(int device)
 {

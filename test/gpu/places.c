@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kind of a pointer, moving bytes, and the order of a call (transports/cuda_memory.h). */
+/* The kind of a pointer, moving bytes, and the order of a call (transports/cuda/cuda_memory.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "test/gpu/gpu.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 #define N ((size_t)1 << 20)
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "test/gpu/gpu.h"
-#include "transports/kernels.h"
+#include "transports/base/kernels.h"
 
 #define RUNS 10
 

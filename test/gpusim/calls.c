@@ -16,7 +16,7 @@ static const struct {
     void *function;
 } calls[] = {
 #define CUDA_CALL(name, version) {#name, version, (void *)sim_##name},
-#include "transports/cuda_calls.def"
+#include "transports/cuda/cuda_calls.def"
 #undef CUDA_CALL
 };
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transports/cuda_reduce_args.h"
+#include "transports/cuda/cuda_reduce_args.h"
 
 #define SIM_DEVICES 8
 #define SIM_LOST CUDA_ERROR_ECC_UNCORRECTABLE /* the result of every call then */
@@ -25,12 +25,12 @@
 /* The functions --------------------------------------------------------------------------- */
 enum sim_call {
 #define CUDA_CALL(name, version) SIM_##name,
-#include "transports/cuda_calls.def"
+#include "transports/cuda/cuda_calls.def"
 #undef CUDA_CALL
     SIM_CALLS
 };
 #define CUDA_CALL(name, version) __typeof__(*(PFN_cu##name##_v##version)0) sim_##name;
-#include "transports/cuda_calls.def"
+#include "transports/cuda/cuda_calls.def"
 #undef CUDA_CALL
 
 /* CUDA_SUCCESS, or what the call has to return at once: a fault to inject, not initialised, used

@@ -17,7 +17,7 @@ extern "C" void sim_violation(const char *format, ...);
             sim_violation("a kernel's 16-byte access is not aligned");                             \
     } while (0)
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#include "transports/cuda_kernels.cu"
+#include "transports/cuda/cuda_kernels.cu"
 
 struct twin {
     const char *name;
@@ -32,7 +32,7 @@ extern const twin sim_twins[] = {
 #define REDUCE_KERNEL(op, type)                                                                    \
     {NAME(CUDA_REDUCE_KERNEL(op, type)), CUDA_REDUCE_KERNEL(op, type),                             \
      sizeof(type_##type::value)},
-#include "transports/cuda_reduce.def"
+#include "transports/cuda/cuda_reduce.def"
 #undef REDUCE_KERNEL
 };
 extern const int sim_twin_count = sizeof sim_twins / sizeof sim_twins[0];

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/nimble/demand.h"
-#include "shim/cli/lp.h"
+#include "planners/algorithms/nimble/demand.h"
+#include "shim/cli/plan/lp.h"
 
 enum { CASES = 240 };
 

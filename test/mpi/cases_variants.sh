@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The library's own algorithms (planners/variants.def): each that this library has, named by
+# The library's own algorithms (planners/choose/variants.def): each that this library has, named by
 # COLLSHIM_ALGORITHM, serves all calls that could be rerouted, and rightly. It is the named algorithm, since
 # sums have the bits that the library's own flag gives.
 
@@ -9,7 +9,7 @@ declare -A variant_table=([openmpi]=OPENMPI [mpich]=MPICH)
 
 # each_variant COLLECTIVE-PATTERN: lines "collective name" of the table for this library
 each_variant() {
-    sed -nE "s/^VARIANT\(${variant_table[$kin]}, ([A-Z_]+), \"([a-z_-]+)\".*/\1 \2/p" "$root/planners/variants.def" |
+    sed -nE "s/^VARIANT\(${variant_table[$kin]}, ([A-Z_]+), \"([a-z_-]+)\".*/\1 \2/p" "$root/planners/choose/variants.def" |
         tr '[:upper:]' '[:lower:]' | grep -E "^($1) "
 }
 

@@ -13,9 +13,9 @@
  * neighbors SEED CALLS started: one in three is nonblocking, and one in three persistent. Such a
  * request is started again behind each later call on its communicator, with the data of the first.
  */
-#include "test/mpi/typemap.h"
 #include "test/mpi/large_counts.h"
 #include "test/mpi/persistent_calls.h"
+#include "test/mpi/typemap.h"
 
 enum {
     MOST_RANKS = 16,

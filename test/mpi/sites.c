@@ -17,7 +17,7 @@ enum { ELEMENTS = 20011, CALLS = 2, ONE_BY_ONE = 8, OUT_OF_MEMORY = 2 };
 
 static const char *const names[] = {
 #define CUDA_CALL(name, version) #name,
-#include "transports/cuda_calls.def"
+#include "transports/cuda/cuda_calls.def"
 #undef CUDA_CALL
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The device's memory: what rerouted calls take of it, and that it comes back. */
+#include <stdlib.h>
+
 #include "test/nccl/ranks.h"
 #include "test/nccl/sums.h"
-
-#include <stdlib.h>
 
 static size_t left(void)
 {

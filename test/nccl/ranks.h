@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transports/cuda_driver.h"
+#include "transports/cuda/cuda_driver.h"
 
 struct shared; /* of all ranks */
 

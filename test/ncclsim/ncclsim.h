@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "test/gpusim/foreign.h"
-#include "transports/cuda_driver.h"
+#include "transports/cuda/cuda_driver.h"
 
 #define SIM_RANKS 72
 #define SIM_SLOT_BYTES ((uint64_t)48 << 20) /* the largest input of a collective */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/cli/nvml_abi.h"
+#include "shim/cli/machine/nvml_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

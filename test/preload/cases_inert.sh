@@ -14,7 +14,7 @@ expect "NEEDs libc only" "libc.so.6" \
 
 # The functions of NCCL that are replaced, sorted, and dlsym, by which programs look for them.
 nccl_names() {
-    printf '#define NCCL_WRAP(need, name, parameters, arguments) nccl##name\n#include "transports/nccl_calls.def"\n' |
+    printf '#define NCCL_WRAP(need, name, parameters, arguments) nccl##name\n#include "transports/net/nccl_calls.def"\n' |
         gcc -E -P -I"$root" -x c - | tr -s ' ' '\n' | grep .
 }
 

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "transports/device.h"
-#include "transports/xport.h"
+#include "transports/base/device.h"
+#include "transports/base/xport.h"
 
 struct late_device;
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "transports/xport.h"
+#include "transports/base/xport.h"
 
 struct loopback;
 

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "test/unit/late_device.h"
-#include "transports/engine.h"
+#include "transports/engine/engine.h"
 
 struct member {
     struct plan *plan;

@@ -9,7 +9,7 @@
 #include <check.h>
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 
 /* As ck_assert_msg, for inner loops: Check writes to a file at every assertion that holds. */
 #define must(holds, ...)                                                                           \

@@ -5,7 +5,7 @@
 #ifndef COLLSHIM_TEST_UNIT_REQUEST_H
 #define COLLSHIM_TEST_UNIT_REQUEST_H
 
-#include "planners/collective.h"
+#include "planners/plan/collective.h"
 
 #define REQUEST(which, topology, length, chunk, ...)                                               \
     ((struct plan_request){.collective = (which),                                                  \

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/algorithms/nimble/demand.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "planners/check/check.h"
-#include "planners/load.h"
-#include "planners/nimble/demand.h"
-#include "planners/nimble/nimble.h"
+#include "planners/links/load.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/record/sites/caller.h"
-#include "shim/record/sites/histogram.h"
-#include "shim/record/report/job.h"
-#include "shim/record/sites/call_site.h"
 #include "shim/record/report/call_site_merge.h"
 #include "shim/record/report/call_site_report.h"
+#include "shim/record/report/job.h"
+#include "shim/record/sites/call_site.h"
 #include "shim/record/sites/call_site_table.h"
+#include "shim/record/sites/caller.h"
+#include "shim/record/sites/histogram.h"
 #include "test/unit/suites.h"
 
 static void setup(void)

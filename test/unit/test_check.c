@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/algorithms/parallel_rings/parallel_rings.h"
 #include "planners/check/check.h"
-#include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "planners/choose.h"
-#include "planners/cost.h"
-#include "planners/lane/lane.h"
-#include "planners/parallel_rings/parallel_rings.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/parallel_rings/parallel_rings.h"
+#include "planners/choose/choose.h"
+#include "planners/links/cost.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/algorithms/collaborative/split.h"
 #include "planners/check/check.h"
-#include "planners/choose.h"
-#include "planners/collaborative/collaborative.h"
-#include "planners/collaborative/split.h"
+#include "planners/choose/choose.h"
 #include "planners/model/model.h"
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"

@@ -6,8 +6,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "planners/compose/compose.h"
-#include "planners/load.h"
+#include "planners/algorithms/compose/compose.h"
+#include "planners/links/load.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/algorithms/compose/compose.h"
 #include "planners/check/check.h"
-#include "planners/compose/compose.h"
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
-#include "transports/engine.h"
+#include "transports/engine/engine.h"
 
 /* A random recipe, and a hierarchy it is for. */
 struct cook {

@@ -2,8 +2,8 @@
 /* Putting a division between two paths right by what calls took. */
 #include <check.h>
 
-#include "planners/collaborative/correct.h"
-#include "planners/collaborative/split.h"
+#include "planners/algorithms/collaborative/correct.h"
+#include "planners/algorithms/collaborative/split.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

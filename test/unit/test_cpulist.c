@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 
-#include "config/cpulist.h"
+#include "config/base/cpulist.h"
 #include "test/unit/suites.h"
 
 START_TEST(test_cpulist__is_read_as_the_kernel_writes_it)

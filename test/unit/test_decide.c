@@ -4,9 +4,9 @@
 #include <check.h>
 #include <string.h>
 
+#include "shim/decide/base/plan_key.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/decide/choose/gate.h"
-#include "shim/decide/base/plan_key.h"
 #include "test/unit/suites.h"
 
 enum { MIB = 1 << 20 };

@@ -11,7 +11,7 @@
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-#include "transports/engine.h"
+#include "transports/engine/engine.h"
 
 enum { MOST_RANKS = 12 };
 

@@ -26,9 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/near.h"
-#include "shim/helper/helpers.h"
+#include "config/base/near.h"
 #include "shim/helper/environment.h"
+#include "shim/helper/helpers.h"
 #include "shim/helper/silence.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "test/unit/suites.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 enum { MIB = 1 << 20, STALE = 64 };
 

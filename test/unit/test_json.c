@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/json.h"
+#include "config/base/json.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

@@ -12,7 +12,7 @@
 
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-#include "transports/kernels.h"
+#include "transports/base/kernels.h"
 
 enum { MOST = 133 };
 enum form { NONE, SIGNED, UNSIGNED, REAL, COMPLEX, TRUTH, SIGNED_PAIR, REAL_PAIR };

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/lane/lanes_stage.h"
 #include "planners/check/check.h"
-#include "planners/lane/lane.h"
-#include "planners/lane/lanes_cut.h"
-#include "planners/lane/lanes_stage.h"
+#include "planners/links/lanes_cut.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

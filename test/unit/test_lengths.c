@@ -17,15 +17,15 @@
 #include <unistd.h>
 
 #include "planners/check/check.h"
-#include "planners/slices.h"
+#include "planners/choose/slices.h"
 #include "shim/helper/mailbox.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
-#include "transports/mpi_p2p.h"
-#include "transports/route.h"
-#include "transports/shm.h"
+#include "transports/engine/route.h"
+#include "transports/net/mpi_p2p.h"
+#include "transports/shm/shm.h"
 
 #define TWO_GIB ((size_t)1 << 31)
 #define FOUR_GIB ((size_t)1 << 32)

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/decide/base/settings.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/counts/live.h"
-#include "shim/decide/base/settings.h"
 #include "test/unit/suites.h"
 
 /* The descriptor of the shared counters in this process, or -1. */

@@ -2,7 +2,7 @@
 /* The bounds: closed forms on equal and unequal nodes, and which bytes measure a rail. */
 #include <check.h>
 
-#include "planners/load.h"
+#include "planners/links/load.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/lane/lane.h"
-#include "planners/load.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/nimble/demand.h"
+#include "planners/algorithms/nimble/nimble.h"
+#include "planners/algorithms/parallel_rings/parallel_rings.h"
+#include "planners/links/load.h"
+#include "planners/links/rates.h"
 #include "planners/model/model.h"
-#include "planners/nimble/demand.h"
-#include "planners/nimble/nimble.h"
-#include "planners/parallel_rings/parallel_rings.h"
-#include "planners/rates.h"
+#include "planners/model/model_streams.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

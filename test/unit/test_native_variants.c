@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/variants.h"
-#include "planners/wanted.h"
+#include "planners/choose/variants.h"
+#include "planners/choose/wanted.h"
 #include "shim/record/counts/live_layout.h"
 #include "test/unit/suites.h"
 

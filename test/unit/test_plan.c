@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "planners/staggered_pairwise.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/parallel_rings/parallel_rings.h"
+#include "planners/algorithms/prefix_chain.h"
+#include "planners/algorithms/staggered_pairwise.h"
 #include "planners/check/check.h"
-#include "planners/lane/lane.h"
-#include "planners/load.h"
-#include "planners/parallel_rings/parallel_rings.h"
-#include "planners/prefix_chain.h"
+#include "planners/links/load.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "config/preload_list.h"
+#include "config/base/preload_list.h"
 #include "test/unit/suites.h"
 
 #define OURS "/opt/c/lib/libcollshim.so"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "planners/parallel_rings/parallel_rings.h"
-#include "planners/tuning.h"
+#include "planners/algorithms/parallel_rings/parallel_rings.h"
+#include "planners/choose/tuning.h"
 #include "test/unit/folder.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/settings.h"
+#include "config/settings/settings.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

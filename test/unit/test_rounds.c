@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/lane/lane.h"
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "planners/rounds/pace.h"
+#include "planners/rounds/rounds.h"
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
-#include "planners/rounds/rounds.h"
 
 enum { MOST_RANKS = 10 };
 

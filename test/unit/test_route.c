@@ -3,9 +3,9 @@
 #include <check.h>
 #include <errno.h>
 
-#include "planners/plan.h"
+#include "planners/plan/plan.h"
 #include "test/unit/suites.h"
-#include "transports/route.h"
+#include "transports/engine/route.h"
 
 /* A transport that counts what it is given, and reports it done at the next poll. */
 struct counter {

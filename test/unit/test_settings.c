@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/nearest.h"
-#include "config/settings.h"
+#include "config/base/nearest.h"
+#include "config/settings/settings.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

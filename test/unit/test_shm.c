@@ -27,10 +27,10 @@
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-#include "transports/engine.h"
-#include "transports/workers.h"
-#include "transports/shm.h"
-#include "transports/shm_peer.h"
+#include "transports/base/workers.h"
+#include "transports/engine/engine.h"
+#include "transports/shm/shm.h"
+#include "transports/shm/shm_peer.h"
 
 enum { MOST = 12, WINDOW = 3, TAGS = 3 };
 enum way { READING, WRITING_FORBIDDEN, COPYING, FORBIDDEN, WAYS };

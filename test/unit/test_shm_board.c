@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "test/unit/suites.h"
-#include "transports/shm.h"
-#include "transports/shm_board.h"
-#include "transports/shm_file.h"
+#include "transports/shm/shm.h"
+#include "transports/shm/shm_board.h"
+#include "transports/shm/shm_file.h"
 
 enum { RANKS = 3, SLOTS = 80, LONG = SHM_NOTICE_BYTES, SHORT = 1000 };
 

@@ -15,8 +15,8 @@
 
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-#include "transports/shm.h"
-#include "transports/shm_peer.h"
+#include "transports/shm/shm.h"
+#include "transports/shm/shm_peer.h"
 
 /* Longer than one poll moves, so that a receiver can be stopped on the way. */
 enum { LENGTH = (24 << 20) + 12345, POLLS = 200 };

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/settings.h"
+#include "config/settings/settings.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

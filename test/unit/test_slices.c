@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/choose.h"
-#include "planners/cost.h"
-#include "planners/flat.h"
-#include "planners/slices.h"
+#include "planners/choose/choose.h"
+#include "planners/choose/slices.h"
+#include "planners/links/cost.h"
+#include "planners/plan/flat.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"

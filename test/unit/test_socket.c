@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/socket.h"
+#include "config/base/socket.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

@@ -3,7 +3,6 @@
  * The topology: what each word of the synthetic form means, what is refused and
  * how, and what is built from reports and for a sub-communicator.
  */
-#include "test/unit/folder.h"
 #include "test/unit/test_topo.h"
 
 #include <locale.h>
@@ -12,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/topo_rate.h"
+#include "config/topo/topo_rate.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
 static char why[256];

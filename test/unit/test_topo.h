@@ -5,7 +5,7 @@
 
 #include <check.h>
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 /* The topology of a text that must be right; topo_free() it. */
 struct topo *test_topo_parse(const char *text);

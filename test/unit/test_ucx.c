@@ -5,7 +5,7 @@
 #include "test/unit/suites.h"
 
 #if __has_include(<ucp/api/ucp.h>)
-#include "transports/ucx.c"
+#include "transports/net/ucx.c"
 
 static size_t noted;
 static int address;

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planners/algorithms/parallel_rings/parallel_rings.h"
+#include "planners/algorithms/parallel_rings/rings_trees.h"
 #include "planners/check/check.h"
-#include "planners/recipe.h"
-#include "planners/parallel_rings/parallel_rings.h"
-#include "planners/parallel_rings/rings_trees.h"
+#include "planners/plan/recipe.h"
 #include "test/unit/random.h"
 #include "test/unit/request.h"
 #include "test/unit/suites.h"

@@ -3,11 +3,12 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-#include "transports/engine_state.h"
+#include "transports/engine/engine.h"
+#include "transports/engine/engine_state.h"
 
 enum { GPUS = 8 };
 

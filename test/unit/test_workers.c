@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "test/unit/suites.h"
-#include "transports/workers.h"
+#include "transports/base/workers.h"
 
 struct count {
     atomic_int times[WORKERS_MOST];

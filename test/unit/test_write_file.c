@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
+#include "config/base/write_file.h"
 #include "test/unit/folder.h"
 #include "test/unit/suites.h"
 

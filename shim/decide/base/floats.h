@@ -16,7 +16,7 @@
 #define COLLSHIM_SHIM_DECIDE_FLOATS_H
 
 #include "shim/decide/base/thread_own.h"
-#include "transports/float_mode.h"
+#include "transports/base/float_mode.h"
 
 struct floats_thread {
     struct float_mode program; /* while `ours` */

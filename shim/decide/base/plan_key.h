@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_PLAN_KEY_H
 #define COLLSHIM_SHIM_DECIDE_PLAN_KEY_H
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 
 struct plan_key {
     const struct plan_algorithm *algorithm; /* NULL: of no request */

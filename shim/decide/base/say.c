@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/text.h"
+#include "config/base/text.h"
 #include "shim/decide/base/settings.h"
 
 int say_rank;

@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_SAY_H
 #define COLLSHIM_SHIM_DECIDE_SAY_H
 
-#include "config/settings.h"
+#include "config/settings/settings.h"
 
 /* This process's rank among those that see alike what say() tells; 0 until then. */
 extern int say_rank;

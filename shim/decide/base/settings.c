@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 
 struct settings settings;
 const char settings_version[] = COLLSHIM_VERSION;

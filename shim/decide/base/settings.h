@@ -9,9 +9,9 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "config/settings.h"
-#include "planners/tuning.h"
-#include "planners/wanted.h"
+#include "config/settings/settings.h"
+#include "planners/choose/tuning.h"
+#include "planners/choose/wanted.h"
 
 struct settings {
     const char *calls; /* the text before a collective's name in lines: "", "NCCL " */

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "transports/kernels.h"
+#include "transports/base/kernels.h"
 
 enum arithmetic {
     ARITHMETIC_SAME,   /* as the kernel */

@@ -2,13 +2,13 @@
 /*
  * The candidates for a call that passed the gate, and whether the guard measures them.
  * COLLSHIM_ALGORITHM comes first, then the row of the tuning profile, then the model's choice
- * (planners/choose.h). Pure functions of the settings and of the request, so all ranks choose
- * alike.
+ * (planners/choose/choose.h). Pure functions of the settings and of the request, so all ranks
+ * choose alike.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_CHOOSE_H
 #define COLLSHIM_SHIM_DECIDE_CHOOSE_H
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 #include "shim/decide/base/reasons.h"
 #include "shim/decide/base/settings.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "planners/collaborative/collaborative.h"
-#include "planners/collaborative/split.h"
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/algorithms/collaborative/split.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
 

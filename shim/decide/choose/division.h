@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How calls on two paths (planners/collaborative/) divide their data. The planner computes the
- * first division. If the links' rates are unknown, almost nothing goes through the host, so that a
- * wrong guess costs nothing. Then the paths' times correct the division. The log has the result as
- * a row for the tuning profile; correcting starts from the profile's division. Ranks agree on a
- * call's times in the next call's message (gpus.h), so this needs no message. A division from the
- * user stays, and so does any division if the user wants the same bits in every run. In the latter
- * case, nothing goes through the host if neither a division nor the rates are known.
+ * How calls on two paths (planners/algorithms/collaborative/) divide their data. The planner
+ * computes the first division. If the links' rates are unknown, almost nothing goes through the
+ * host, so that a wrong guess costs nothing. Then the paths' times correct the division. The log
+ * has the result as a row for the tuning profile; correcting starts from the profile's division.
+ * Ranks agree on a call's times in the next call's message (gpus.h), so this needs no message. A
+ * division from the user stays, and so does any division if the user wants the same bits in every
+ * run. In the latter case, nothing goes through the host if neither a division nor the rates are
+ * known.
  *
  * All ranks make the same calls and hear the same times, so all come to the same divisions.
  * Thread rule: the communicator's: one thread at a time.
@@ -16,8 +17,8 @@
 
 #include <stdint.h>
 
-#include "planners/collaborative/correct.h"
-#include "planners/registry.h"
+#include "planners/algorithms/collaborative/correct.h"
+#include "planners/choose/registry.h"
 
 enum { DIVISIONS = 48, DIVISION_TIMES = 2 };
 

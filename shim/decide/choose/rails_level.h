@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_RAILS_LEVEL_H
 #define COLLSHIM_SHIM_DECIDE_RAILS_LEVEL_H
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 /* The median of the n values that are above 0; 0: there are none. room: [n], for the work. */
 double rails_median(const double *value, int n, double *room);

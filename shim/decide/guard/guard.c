@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "planners/variants.h"
+#include "planners/choose/variants.h"
 #include "shim/decide/guard/guard_later.h"
 #include "shim/decide/guard/guard_learn.h"
 #include "shim/decide/guard/worth.h"

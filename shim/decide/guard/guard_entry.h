@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 #include "shim/decide/guard/belief.h"
 
 enum { GUARD_NATIVE, GUARD_CONTENDERS = EVIDENCE_ARMS, GUARD_REROUTES = GUARD_CONTENDERS - 1 };

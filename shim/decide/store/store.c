@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "config/hash.h"
-#include "config/text.h"
-#include "planners/cost.h"
-#include "shim/decide/guard/guard.h"
+#include "config/base/hash.h"
+#include "config/base/text.h"
+#include "planners/links/cost.h"
 #include "shim/decide/base/settings.h"
+#include "shim/decide/guard/guard.h"
 #include "shim/decide/store/store_rows.h"
 
 /* Of the file; for the file; and of this process, for its later communicators. */

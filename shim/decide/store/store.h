@@ -24,7 +24,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_STORE_H
 #define COLLSHIM_SHIM_DECIDE_STORE_H
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 #include "shim/decide/guard/guard_entry.h"
 #include "shim/decide/store/store_rows.h"
 

@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/read_file.h"
-#include "config/text.h"
-#include "config/write_file.h"
-#include "shim/decide/guard/guard_entry.h"
+#include "config/base/read_file.h"
+#include "config/base/text.h"
+#include "config/base/write_file.h"
 #include "shim/decide/base/say.h"
+#include "shim/decide/guard/guard_entry.h"
 
 enum { TRIES = 100, IDLE_TRIES = 30, TRY_NS = 10 * 1000 * 1000, MERGES = 4 };
 

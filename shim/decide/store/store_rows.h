@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "planners/collective.h"
+#include "planners/plan/collective.h"
 
 #define STORE_HEAD "# collshim store 1\n"
 #define STORE_LIBRARY "library" /* the library's own call, in slices */

@@ -2,11 +2,11 @@
 #include "shim/mpi/api/outlay.h"
 
 #include "shim/decide/choose/choose.h"
-#include "shim/record/counts/count.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/api/quiet.h"
+#include "shim/record/counts/count.h"
 
 /*
  * The attribute's value: large calls so far in units of 256 KiB, at least one each; the power of

@@ -24,7 +24,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 
 /* Meeting takes a millisecond, and as long as so many small Allreduces on the communicator
    (real, one host; emulated, 4 hosts). */

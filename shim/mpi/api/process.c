@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "shim/record/counts/live.h"
 #include "shim/helper/helpers.h"
+#include "shim/record/counts/live.h"
 
 struct mpi_process mpi_process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "config/topo.h"
-#include "planners/registry.h"
+#include "config/topo/topo.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/base/reasons.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"

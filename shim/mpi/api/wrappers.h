@@ -3,7 +3,7 @@
 #ifndef COLLSHIM_SHIM_MPI_WRAPPERS_H
 #define COLLSHIM_SHIM_MPI_WRAPPERS_H
 
-#include <mpi.h>
+#include "shim/mpi/api/calls.h"
 
 int mpi_wrap_Init(int *argc, char ***argv);
 int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided);

@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/base/reasons.h"
 #include "shim/mpi/call/layout.h"
 #include "shim/mpi/call/reduction.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 int device_holds(const struct layout *l, const void *user, MPI_Count count,
                  struct cuda_place *place)

@@ -7,7 +7,7 @@
 #define COLLSHIM_SHIM_MPI_DEVICE_H
 
 #include "shim/mpi/call/layout.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* Do these elements lie in device memory? place: of their first byte. */
 int device_holds(const struct layout *l, const void *user, MPI_Count count,

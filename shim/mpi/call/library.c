@@ -4,11 +4,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "shim/record/counts/count.h"
-#include "shim/mpi/call/device.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/api/process.h"
-#include "transports/host_memory.h"
+#include "shim/mpi/call/device.h"
+#include "shim/record/counts/count.h"
+#include "transports/base/host_memory.h"
 
 enum { MOST_BUFFERS = 2 };
 

@@ -8,12 +8,12 @@
 #ifndef COLLSHIM_SHIM_MPI_LIBRARY_H
 #define COLLSHIM_SHIM_MPI_LIBRARY_H
 
-#include "shim/record/sites/call_site.h"
 #include "shim/decide/base/floats.h"
 #include "shim/mpi/api/process.h"
-#include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
-#include "transports/cuda_memory.h"
+#include "shim/mpi/call/call.h"
+#include "shim/record/sites/call_site.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* One buffer argument of a call. */
 struct library_buffer {

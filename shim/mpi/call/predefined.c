@@ -7,8 +7,8 @@
  */
 #include "shim/mpi/call/predefined.h"
 
-#include "shim/mpi/call/type_parts.h"
 #include "shim/mpi/api/process.h"
+#include "shim/mpi/call/type_parts.h"
 
 /*
  * Handles that the mpi.h of the build lacks, though a later library has them. MPICH's handles are

@@ -10,7 +10,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "transports/kernels.h"
+#include "transports/base/kernels.h"
 
 enum predefined_kind {
     SIGNED,

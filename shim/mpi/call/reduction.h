@@ -10,7 +10,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "transports/kernels.h"
+#include "transports/base/kernels.h"
 
 enum { REDUCTION_PAIRS = 1344 }; /* of a type and an operation, at most */
 

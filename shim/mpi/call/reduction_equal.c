@@ -12,7 +12,7 @@
 #include "shim/mpi/call/device.h"
 #include "shim/mpi/call/layout.h"
 #include "shim/mpi/call/reduction.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 #ifdef __SIZEOF_FLOAT128__
 typedef __float128 real_128;

@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "shim/mpi/call/layout.h"
 #include "shim/mpi/api/process.h"
+#include "shim/mpi/call/layout.h"
 
 enum fault { ALIAS_OF_ONE, ALIAS_OF_MORE, SEND_TYPE, RECEIVE_TYPE, FAULTS };
 enum answer { UNKNOWN, ACCEPTED, REFUSED };

@@ -17,7 +17,7 @@
 
 #include <mpi.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "shim/mpi/api/vectors.h"
 
 /* Which function: an enum plan_collective, or this, since Alltoallw is counted as Alltoallv. */

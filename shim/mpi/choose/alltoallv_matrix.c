@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/nimble/nimble.h"
-#include "shim/record/counts/count.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/decide/choose/gate.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
-#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/api/quiet.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/choose/gate.h"
+#include "shim/record/counts/count.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
 enum { ROWS_WORTH = 16 };   /* a rank's bytes must be that many times its row */

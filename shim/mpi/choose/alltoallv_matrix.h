@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "shim/decide/choose/watch.h"
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
+#include "shim/mpi/comm/comm.h"
 
 /* Owned by the communicator's state. */
 struct alltoallv_matrix {

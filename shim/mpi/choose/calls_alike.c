@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
+#include "shim/mpi/comm/comm.h"
 
 static uint64_t alike_add(uint64_t h, uint64_t value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/choose/candidates.h"
 
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/run/variants.h"
 

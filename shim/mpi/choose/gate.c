@@ -4,12 +4,12 @@
 #include <stdint.h>
 
 #include "shim/decide/choose/choose.h"
-#include "shim/mpi/comm/comm.h"
-#include "shim/mpi/comm/comm_setup.h"
 #include "shim/mpi/api/freeing.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/choose/reduction_pairs.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/comm/comm_setup.h"
 #include "shim/mpi/later/pending.h"
 
 static enum reason gate_here(enum plan_collective collective)

@@ -6,15 +6,15 @@
 #ifndef COLLSHIM_SHIM_MPI_GATE_H
 #define COLLSHIM_SHIM_MPI_GATE_H
 
-#include "shim/record/sites/call_site.h"
-#include "shim/record/counts/count.h"
 #include "shim/decide/choose/gate.h"
-#include "shim/mpi/choose/calls_alike.h"
 #include "shim/mpi/api/outlay.h"
-#include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/call/call.h"
+#include "shim/mpi/choose/calls_alike.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "transports/cuda_memory.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/sites/call_site.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
    because most calls of a program end here. Where ranks compare their sizes, a call without bytes

@@ -7,8 +7,8 @@
 #ifndef COLLSHIM_SHIM_MPI_REDUCTION_PAIRS_H
 #define COLLSHIM_SHIM_MPI_REDUCTION_PAIRS_H
 
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/reduction.h"
+#include "shim/mpi/comm/comm.h"
 
 /*
  * Before a call is rerouted: set who combines (r->kernel). Collective over c in the first such call

@@ -9,19 +9,19 @@
 
 #include <stdint.h>
 
-#include "planners/slices.h"
+#include "planners/choose/slices.h"
 #include "shim/decide/choose/choose.h"
-#include "shim/mpi/comm/comm.h"
-#include "shim/mpi/run/gpus_agree.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/choose/candidates.h"
 #include "shim/mpi/choose/gate.h"
 #include "shim/mpi/choose/guarded.h"
-#include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/choose/reduction_pairs.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/later/pending.h"
 #include "shim/mpi/later/persistent.h"
 #include "shim/mpi/rails/rails_follow.h"
+#include "shim/mpi/run/gpus_agree.h"
 #include "shim/mpi/run/run.h"
 #include "shim/mpi/run/slices.h"
 

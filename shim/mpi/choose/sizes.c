@@ -13,12 +13,12 @@
 
 #include <stdlib.h>
 
-#include "shim/decide/choose/gate.h"
 #include "shim/decide/base/thread_own.h"
+#include "shim/decide/choose/gate.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
-#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/api/quiet.h"
+#include "shim/mpi/choose/gate.h"
 
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest
  * calls alone must not feel them. */

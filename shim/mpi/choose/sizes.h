@@ -14,9 +14,9 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "shim/mpi/comm/comm.h"
-#include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/call/call.h"
+#include "shim/mpi/comm/comm.h"
 
 /* This rank's knowledge of the call. */
 struct sizes_claim {

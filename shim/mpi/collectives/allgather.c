@@ -5,16 +5,16 @@
  */
 #include <stdint.h>
 
-#include "shim/mpi/comm/comm.h"
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"
-#include "shim/mpi/call/library.h"
-#include "shim/mpi/choose/gate.h"
-#include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/call/refused.h"
-#include "shim/mpi/choose/reroute.h"
 #include "shim/mpi/api/vectors.h"
 #include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/call/refused.h"
+#include "shim/mpi/choose/gate.h"
+#include "shim/mpi/choose/reroute.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/record/counts/count.h"
 
 struct allgather_arguments {
     const void *sendbuf;

@@ -14,15 +14,15 @@
 #include <string.h>
 
 #include "shim/decide/base/floats.h"
-#include "shim/mpi/comm/comm.h"
-#include "shim/record/counts/count.h"
-#include "shim/mpi/collectives/grid.h"
+#include "shim/mpi/api/wrappers.h"
 #include "shim/mpi/call/library.h"
-#include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/call/refused.h"
 #include "shim/mpi/choose/alltoallv_matrix.h"
-#include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/choose/gate.h"
+#include "shim/mpi/collectives/grid.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/record/counts/count.h"
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
 {

@@ -9,8 +9,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "shim/mpi/choose/reroute.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/choose/reroute.h"
 
 /* The blocks that a rank sends, or those that it receives. */
 struct side {

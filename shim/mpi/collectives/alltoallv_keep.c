@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/mpi/choose/alltoallv_matrix.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/collectives/alltoallv.h"
 #include "shim/mpi/comm/comm.h"
-#include "shim/mpi/choose/gate.h"
-#include "shim/mpi/choose/alltoallv_matrix.h"
-#include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/later/late_sizes.h"
+#include "shim/mpi/later/nonblocking.h"
 
 /* Neighbours, and where their blocks lie. In place, nothing of the send side is significant. */
 static void keep_blocks(struct side *s, int size, char **room)

@@ -2,18 +2,18 @@
 /* MPI_Bcast: the root's buffer holds the vector; all other ranks receive it in theirs. */
 #include <stdint.h>
 
-#include "shim/mpi/comm/comm.h"
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"
-#include "shim/mpi/call/device.h"
-#include "shim/mpi/call/library.h"
-#include "shim/mpi/choose/gate.h"
-#include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/call/refused.h"
-#include "shim/mpi/choose/reroute.h"
 #include "shim/mpi/api/vectors.h"
 #include "shim/mpi/api/wrappers.h"
-#include "transports/host_memory.h"
+#include "shim/mpi/call/device.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/call/refused.h"
+#include "shim/mpi/choose/gate.h"
+#include "shim/mpi/choose/reroute.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/record/counts/count.h"
+#include "transports/base/host_memory.h"
 
 struct bcast_arguments {
     void *buffer;

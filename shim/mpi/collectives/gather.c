@@ -2,11 +2,11 @@
 /* MPI_Gather and MPI_Gatherv: all blocks are the root's output (rooted.h). */
 #include <stdint.h>
 
-#include "shim/mpi/comm/comm.h"
-#include "shim/mpi/call/library.h"
-#include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/collectives/rooted.h"
 #include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/collectives/rooted.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/later/nonblocking.h"
 
 static struct call_block gather_output_block(const struct mpi_call *call, int i)
 {

@@ -9,15 +9,15 @@
  * the block sent down with the one received from above, and libraries pair them in the order of
  * the neighbours.
  */
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"
-#include "shim/mpi/collectives/alltoallv.h"
 #include "shim/mpi/api/freeing.h"
-#include "shim/mpi/collectives/grid.h"
+#include "shim/mpi/api/wrappers.h"
 #include "shim/mpi/call/library.h"
+#include "shim/mpi/collectives/alltoallv.h"
+#include "shim/mpi/collectives/grid.h"
 #include "shim/mpi/collectives/neighbors.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/api/wrappers.h"
+#include "shim/record/counts/count.h"
 
 /* One side of a call. */
 struct neighbor_side {

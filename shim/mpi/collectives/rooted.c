@@ -4,15 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/library.h"
-#include "shim/mpi/choose/gate.h"
-#include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/call/refused.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/choose/sizes.h"
+#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/later/late_sizes.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/record/counts/count.h"
 
 struct call_block rooted_block(const struct mpi_call *call, const struct layout *layout, int i)
 {

@@ -10,8 +10,8 @@
 
 #include <mpi.h>
 
-#include "shim/mpi/choose/reroute.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/choose/reroute.h"
 
 struct rooted {
     enum plan_collective collective;

@@ -3,11 +3,11 @@
    block stays where it is. */
 #include <stdint.h>
 
-#include "shim/mpi/comm/comm.h"
-#include "shim/mpi/call/library.h"
-#include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/collectives/rooted.h"
 #include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/collectives/rooted.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/later/nonblocking.h"
 
 static struct call_block input_block(const struct mpi_call *call, int i)
 {

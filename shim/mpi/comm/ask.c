@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "planners/lane/lane.h"
+#include "planners/algorithms/lane/lane.h"
 
 /* Does the system grant no more than it has? That is policy 2. Read once: any thread, and each
    finds the same. */

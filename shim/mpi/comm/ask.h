@@ -9,8 +9,8 @@
 #ifndef COLLSHIM_SHIM_MPI_ASK_H
 #define COLLSHIM_SHIM_MPI_ASK_H
 
-#include "config/topo.h"
-#include "transports/engine.h"
+#include "config/topo/topo.h"
+#include "transports/engine/engine.h"
 
 /* All zero at first. Owned by the communicator's state. */
 struct ask {

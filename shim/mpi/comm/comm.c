@@ -6,7 +6,7 @@
 #include "shim/decide/base/thread_own.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/outlay.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 struct mpi_comm mpi_comm_lacking = {.verdict = REASON_MEMORY};
 

@@ -12,25 +12,25 @@
 
 #include <mpi.h>
 
-#include "planners/load.h"
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
+#include "planners/links/load.h"
 #include "shim/decide/choose/division.h"
 #include "shim/decide/choose/follow.h"
 #include "shim/decide/guard/guard.h"
 #include "shim/decide/store/store_rows.h"
+#include "shim/mpi/api/process.h"
+#include "shim/mpi/call/reduction.h"
 #include "shim/mpi/comm/ask.h"
 #include "shim/mpi/comm/gpus.h"
 #include "shim/mpi/comm/links.h"
-#include "shim/mpi/api/process.h"
-#include "shim/mpi/call/reduction.h"
 #include "shim/mpi/comm/revoke.h"
 #include "shim/mpi/comm/team.h"
 #include "shim/mpi/comm/variant_comms.h"
-#include "transports/engine.h"
+#include "transports/engine/engine.h"
 
 struct mpi_plan;         /* a cached plan with its engine */
 struct started;          /* a nonblocking call */
-struct cuda_gpu;         /* its memory and streams of a device (transports/cuda_memory.h) */
+struct cuda_gpu;         /* its memory and streams of a device (transports/cuda/cuda_memory.h) */
 struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 
 enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };

@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/host.h"
-#include "config/socket.h"
-#include "shim/record/counts/count.h"
+#include "config/base/host.h"
+#include "config/base/socket.h"
 #include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
 #include "shim/mpi/api/numbering.h"
 #include "shim/mpi/api/quiet.h"
 #include "shim/mpi/comm/stored.h"
+#include "shim/record/counts/count.h"
 
 /* Each rank's first message: plain bytes, laid out alike in any representation. */
 struct hello {

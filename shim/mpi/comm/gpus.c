@@ -2,7 +2,7 @@
 #include "shim/mpi/comm/gpus.h"
 
 #include "shim/decide/base/say.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* The highest bit of a domain is lost, which no machine has set for some GPUs and not for others.
  */

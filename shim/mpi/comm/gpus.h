@@ -11,7 +11,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 struct gpus {
     int everywhere;          /* every rank has one, as all know */

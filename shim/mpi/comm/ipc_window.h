@@ -12,7 +12,7 @@
 #define COLLSHIM_SHIM_MPI_IPC_WINDOW_H
 
 #include "shim/mpi/call/reduction.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* To one helper, on one channel; or without a helper, for the rank itself. All zero: nothing. */
 struct ipc_window {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All ranks of a node know alike, before the first byte moves, whether the node shares memory. Each
- * receiver decides on single copy for itself, message by message (transports/shm.h).
+ * receiver decides on single copy for itself, message by message (transports/shm/shm.h).
  */
 #include "shim/mpi/comm/links.h"
 
@@ -13,8 +13,8 @@
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/comm/revoke.h"
-#include "transports/mpi_p2p.h"
-#include "transports/route.h"
+#include "transports/engine/route.h"
+#include "transports/net/mpi_p2p.h"
 
 static struct mpi_p2p_calls p2p_calls;
 

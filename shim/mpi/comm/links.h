@@ -9,9 +9,9 @@
 
 #include <mpi.h>
 
-#include "config/topo.h"
-#include "transports/shm.h"
-#include "transports/xport.h"
+#include "config/topo/topo.h"
+#include "transports/base/xport.h"
+#include "transports/shm/shm.h"
 
 struct links {
     struct xport mpi, shm, route; /* owned; shm and route only if this rank's node uses them */

@@ -9,8 +9,8 @@
 #ifndef COLLSHIM_SHIM_MPI_STORED_H
 #define COLLSHIM_SHIM_MPI_STORED_H
 
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/api/tree.h"
+#include "shim/mpi/comm/comm.h"
 
 /* At MPI_Init, by all ranks, with the same settings. Returns an MPI code. */
 int stored_share(const struct tree *t);

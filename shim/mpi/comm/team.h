@@ -10,7 +10,7 @@
 
 #include <mpi.h>
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 struct mpi_team {
     int ppg;        /* processes per rank, the same on all ranks; 1: no helpers; 0: there were */

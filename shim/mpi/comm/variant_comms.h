@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "planners/variants.h"
+#include "planners/choose/variants.h"
 
 /* Of Open MPI; one serves all collectives that have the same number. COLLSHIM_ALGORITHM names one
    for each collective at most. Owned by the communicator's state, all zero at first. */

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/hash.h"
-#include "shim/mpi/comm/comm.h"
-#include "shim/mpi/entry/launcher.h"
+#include "config/base/hash.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/api/progress.h"
 #include "shim/mpi/call/refused.h"
+#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/comm/stored.h"
+#include "shim/mpi/entry/launcher.h"
 #include "shim/mpi/run/variants.h"
 
 enum { TEXT_MAX = 8192 };

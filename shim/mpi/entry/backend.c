@@ -12,15 +12,15 @@
 #include "shim/decide/base/floats.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/api/floats.h"
-#include "shim/mpi/entry/absent.h"
-#include "shim/mpi/entry/launcher.h"
-#include "shim/mpi/entry/large_by_int.h"
 #include "shim/mpi/api/numbering.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/api/progress.h"
-#include "shim/mpi/comm/revoke.h"
-#include "shim/mpi/run/variants.h"
 #include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/comm/revoke.h"
+#include "shim/mpi/entry/absent.h"
+#include "shim/mpi/entry/large_by_int.h"
+#include "shim/mpi/entry/launcher.h"
+#include "shim/mpi/run/variants.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
 #if defined(OMPI_MAJOR_VERSION)

@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "shim/record/report/call_site_merge.h"
 #include "shim/mpi/comm/comm.h"
+#include "shim/record/report/call_site_merge.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */
 enum { PIECE = 1 << 16, TAG = 32766 /* above the tags of plans */ };

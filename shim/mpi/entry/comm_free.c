@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program frees a communicator. */
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/api/freeing.h"
 #include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/comm/comm.h"
 
 /* MPI_COMM_WORLD and MPI_COMM_SELF are the library's to refuse. */
 static int may_be_freed(const MPI_Comm *comm)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a communicator's state. Calls under way go first: they use all others. */
+#include "shim/mpi/api/foreign.h"
+#include "shim/mpi/api/outlay.h"
+#include "shim/mpi/call/refused.h"
 #include "shim/mpi/choose/alltoallv_matrix.h"
-#include "shim/mpi/later/channel.h"
+#include "shim/mpi/choose/sizes.h"
+#include "shim/mpi/collectives/neighbors.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/comm/comm_plans.h"
-#include "shim/mpi/api/foreign.h"
-#include "shim/mpi/collectives/neighbors.h"
+#include "shim/mpi/later/channel.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/api/outlay.h"
 #include "shim/mpi/later/pending.h"
-#include "shim/mpi/call/refused.h"
-#include "shim/mpi/choose/sizes.h"
 
 const struct comm_part comm_parts[] = {
     {.drain = pending_drain, .drop = pending_drain},

@@ -3,25 +3,25 @@
  * MPI_Init and MPI_Finalize: only there all ranks of the job are surely in the same place. So the
  * settings are agreed on after the first, and the report is gathered in the second.
  */
-#include "shim/record/counts/live.h"
 #include "shim/decide/base/floats.h"
 #include "shim/helper/helpers.h"
-#include "shim/mpi/entry/agree.h"
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/api/freeing.h"
 #include "shim/mpi/api/numbering.h"
-#include "shim/mpi/rails/rail_rows.h"
+#include "shim/mpi/api/progress.h"
+#include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/comm/stored.h"
+#include "shim/mpi/entry/agree.h"
+#include "shim/mpi/entry/launcher.h"
+#include "shim/mpi/entry/report.h"
 #include "shim/mpi/later/pending.h"
 #include "shim/mpi/later/persistent.h"
-#include "shim/mpi/api/progress.h"
-#include "shim/mpi/entry/report.h"
-#include "shim/mpi/comm/stored.h"
-#include "shim/mpi/entry/launcher.h"
+#include "shim/mpi/rails/rail_rows.h"
 #include "shim/mpi/run/threads.h"
 #include "shim/mpi/run/variants.h"
-#include "shim/mpi/api/wrappers.h"
-#include "transports/cuda_memory.h"
-#include "transports/host_memory.h"
+#include "shim/record/counts/live.h"
+#include "transports/base/host_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 enum { CLOSED, ARMED, OPEN }; /* ARMED: a delete callback of MPI_COMM_SELF will close */
 static int state;

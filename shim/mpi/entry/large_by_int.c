@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/entry/large_by_int.h"
 
-#include "shim/mpi/later/request_memory.h"
-#include "shim/mpi/entry/large_by_int_counts.h"
 #include "shim/mpi/collectives/neighbors.h"
+#include "shim/mpi/entry/large_by_int_counts.h"
 #include "shim/mpi/later/persistent.h"
+#include "shim/mpi/later/request_memory.h"
 
 /* The call, unless its numbers are beyond ints. */
 #define FINISH(w, call) finish(&(w), (w).code ? (w).code : (call))

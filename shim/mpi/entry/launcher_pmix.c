@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 #include "shim/decide/base/settings.h"
 #include "shim/mpi/entry/launcher.h"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/entry/report.h"
 
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/floats.h"
+#include "shim/mpi/api/process.h"
+#include "shim/mpi/api/quiet.h"
+#include "shim/mpi/entry/call_site_gather.h"
+#include "shim/mpi/rails/rail_rows.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/report/call_site_merge.h"
+#include "shim/record/report/call_site_report.h"
 #include "shim/record/report/job.h"
 #include "shim/record/report/report.h"
 #include "shim/record/report/spool.h"
 #include "shim/record/sites/call_site.h"
-#include "shim/record/report/call_site_merge.h"
-#include "shim/record/report/call_site_report.h"
-#include "shim/mpi/api/process.h"
-#include "shim/mpi/api/quiet.h"
-#include "shim/mpi/rails/rail_rows.h"
-#include "shim/mpi/entry/call_site_gather.h"
 
 /* Do all ranks know of each other's reports? Then the settings are the same on all. */
 static int ranks_report_together(void)

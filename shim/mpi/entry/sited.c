@@ -4,10 +4,10 @@
  * they took (shim/record/sites/call_site.h). The backend hands these out where a report is wanted,
  * and the plain ones else, so that sites cost nothing then.
  */
-#include "shim/record/sites/call_site.h"
+#include "shim/mpi/api/wrappers.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/entry/report.h"
-#include "shim/mpi/api/wrappers.h"
+#include "shim/record/sites/call_site.h"
 
 /* A failed call is not counted: its communicator may be none. (MPICH 5.0.2 returns MPI_SUCCESS
    behind an error handler, for MPI_COMM_NULL as well.) */

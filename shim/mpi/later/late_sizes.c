@@ -11,14 +11,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/lane/lane.h"
-#include "planners/linear.h"
-#include "planners/nimble/nimble.h"
-#include "shim/decide/choose/choose.h"
-#include "shim/record/counts/count.h"
+#include "planners/algorithms/lane/lane.h"
+#include "planners/algorithms/linear.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/decide/base/floats.h"
+#include "shim/decide/choose/choose.h"
 #include "shim/decide/choose/gate.h"
 #include "shim/mpi/comm/comm_plans.h"
+#include "shim/record/counts/count.h"
 
 struct late_sizes {
     struct plan_candidate judged; /* algorithm NULL: as COLLSHIM_ALGORITHM or the profile says */

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "shim/decide/choose/choose.h"
-#include "shim/record/counts/count.h"
 #include "shim/mpi/api/grequest.h"
 #include "shim/mpi/api/outlay.h"
+#include "shim/mpi/later/late_sizes.h"
 #include "shim/mpi/later/pending.h"
 #include "shim/mpi/run/slices.h"
-#include "shim/mpi/later/late_sizes.h"
+#include "shim/record/counts/count.h"
 
 unsigned char nonblocking_looked_at[COLL_COUNT];
 

@@ -6,12 +6,12 @@
 #ifndef COLLSHIM_SHIM_MPI_NONBLOCKING_H
 #define COLLSHIM_SHIM_MPI_NONBLOCKING_H
 
-#include "shim/record/sites/call_site.h"
 #include "shim/decide/choose/choose.h"
-#include "shim/record/counts/count.h"
 #include "shim/decide/choose/gate.h"
-#include "shim/mpi/run/run.h"
 #include "shim/mpi/api/vectors.h"
+#include "shim/mpi/run/run.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/sites/call_site.h"
 
 /*
  * Start the call by one of these. It passed the gate; its request is complete but for the

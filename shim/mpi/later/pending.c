@@ -18,10 +18,10 @@
 
 #include "shim/decide/base/floats.h"
 #include "shim/decide/base/thread_own.h"
-#include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/api/progress.h"
 #include "shim/mpi/api/quiet.h"
+#include "shim/mpi/comm/comm_plans.h"
 
 enum { STEPS = 16 }; /* of each call in one poll, at most */
 

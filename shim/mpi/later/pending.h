@@ -14,10 +14,10 @@
 
 #include <stddef.h>
 
+#include "shim/mpi/later/late_sizes.h"
 #include "shim/mpi/run/background.h"
 #include "shim/mpi/run/run.h"
 #include "shim/mpi/run/staging.h"
-#include "shim/mpi/later/late_sizes.h"
 
 /* A call, to be started once, or again whenever it is done. Owned by the caller; between a start
    and done() it must not move, nor may the application's buffers and vectors. */

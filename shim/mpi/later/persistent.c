@@ -16,13 +16,13 @@
 #include <string.h>
 
 #include "shim/decide/choose/choose.h"
-#include "shim/record/counts/count.h"
-#include "shim/mpi/later/channel.h"
-#include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/api/numbering.h"
-#include "shim/mpi/later/pending.h"
 #include "shim/mpi/api/quiet.h"
 #include "shim/mpi/api/wrappers.h"
+#include "shim/mpi/later/channel.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/mpi/later/pending.h"
+#include "shim/record/counts/count.h"
 
 enum { MOST = 64 };
 

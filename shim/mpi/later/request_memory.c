@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "shim/mpi/api/grequest.h"
-#include "shim/mpi/later/pending.h"
 #include "shim/mpi/api/progress.h"
+#include "shim/mpi/later/pending.h"
 
 enum { MOST = 4 };
 

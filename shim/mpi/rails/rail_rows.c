@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/host.h"
-#include "shim/record/counts/count.h"
-#include "shim/record/report/job.h"
-#include "shim/record/counts/rail_count.h"
+#include "config/base/host.h"
 #include "shim/mpi/api/process.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/rail_count.h"
+#include "shim/record/report/job.h"
 
 void rail_open(void)
 {

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/record/counts/count.h"
-#include "shim/record/counts/rail_count.h"
 #include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/rails/rails_pass.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/rail_count.h"
 
 enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10 };
 enum { LEAD = 128 << 10, SPARED = 192 << 10, TIMED_BRIEF = 352 << 10, TIMED_AGAIN = 384 << 10 };

@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 /* Is there anything to find out? One node, or two ranks, leave nothing to divide. */
 int rails_wanted(const struct topo *t);

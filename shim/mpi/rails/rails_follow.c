@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/rails/rails_follow.h"
 
-#include "planners/load.h"
-#include "shim/record/counts/count.h"
-#include "shim/decide/choose/rails_level.h"
+#include "planners/links/load.h"
 #include "shim/decide/base/say.h"
+#include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/calls.h"
-#include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/api/outlay.h"
+#include "shim/mpi/comm/comm_plans.h"
+#include "shim/mpi/comm/stored.h"
 #include "shim/mpi/rails/rails.h"
 #include "shim/mpi/rails/rails_probe.h"
-#include "shim/mpi/comm/stored.h"
+#include "shim/record/counts/count.h"
 
 enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
 

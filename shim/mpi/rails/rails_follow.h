@@ -6,8 +6,8 @@
 #ifndef COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H
 #define COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H
 
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
+#include "shim/mpi/comm/comm.h"
 
 /*
  * Measure the rails before a call that is worth it (load.h), if they are not known and as much was

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "shim/record/counts/count.h"
 #include "shim/mpi/api/calls.h"
+#include "shim/record/counts/count.h"
 
 enum { PIECES = RAILS_TIMED / RAILS_SMALL };
 

@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 enum { RAILS_SMALL = 32 << 10, RAILS_LARGE = 256 << 10, RAILS_TIMED = 512 << 10 };
 enum { RAILS_BURST = 64 << 10, RAILS_TAG = 0 }; /* and the tag behind it */

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "shim/decide/choose/rails_level.h"
 #include "shim/decide/base/say.h"
+#include "shim/decide/choose/rails_level.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/rails/rails_pass.h"
 

@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "config/topo.h"
+#include "config/topo/topo.h"
 
 /*
  * Send a few bytes over the rails that t has as slow, and see whether some are `much` times as fast

@@ -13,10 +13,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim/record/counts/count.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/run/slices.h"
+#include "shim/record/counts/count.h"
 
 /* UCX sends such chunks over TCP without a handshake, which would need both helpers awake.
    Emulated, 100 Mbit/s: Allreduce of 4 MiB takes 349 ms by them, and 492 ms by the guard's first

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/run/gpus_agree.h"
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 #include "shim/decide/choose/gate.h"
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/device.h"
+#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/run/staging.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/cuda_memory.h"
 
 /* From this many bytes on, asking takes less than a hundredth of a call. Between two ranks it takes
    0.5 us under Open MPI and 0.7 to 1.5 us under MPICH, and as much again for each doubling of the

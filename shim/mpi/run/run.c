@@ -4,19 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
-#include "planners/slices.h"
-#include "shim/decide/choose/choose.h"
-#include "shim/record/counts/count.h"
+#include "planners/choose/slices.h"
 #include "shim/decide/base/floats.h"
-#include "shim/record/counts/rail_count.h"
-#include "shim/mpi/comm/comm_plans.h"
-#include "shim/mpi/call/library.h"
+#include "shim/decide/choose/choose.h"
 #include "shim/mpi/api/inside.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/rails/rails_follow.h"
 #include "shim/mpi/run/slices.h"
 #include "shim/mpi/run/staging.h"
 #include "shim/mpi/run/threads.h"
 #include "shim/mpi/run/variants.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/rail_count.h"
 
 int run_code(int rc)
 {

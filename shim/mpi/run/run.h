@@ -8,8 +8,8 @@
 #ifndef COLLSHIM_SHIM_MPI_RUN_H
 #define COLLSHIM_SHIM_MPI_RUN_H
 
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
+#include "shim/mpi/comm/comm.h"
 
 /* An error of the rerouted call, or none. */
 static inline struct mpi_outcome run_failed(int code)

@@ -12,7 +12,7 @@
 
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/run/staging.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 /* The blocking call, and the slice that the rank itself carries. */
 struct blocking {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "planners/flat.h"
+#include "planners/plan/flat.h"
 #include "shim/decide/base/floats.h"
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/comm/comm_plans.h"

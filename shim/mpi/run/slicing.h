@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_MPI_SLICING_H
 #define COLLSHIM_SHIM_MPI_SLICING_H
 
-#include "planners/slices.h"
+#include "planners/choose/slices.h"
 #include "shim/helper/helpers.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/comm/comm.h"

@@ -13,7 +13,7 @@
 
 #include "shim/decide/base/floats.h"
 #include "shim/mpi/call/device.h"
-#include "transports/host_memory.h"
+#include "transports/base/host_memory.h"
 
 /* What the rank has to offer: is it on a device, and can it stay there? */
 struct staging_side {

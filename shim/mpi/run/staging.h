@@ -7,9 +7,9 @@
 #ifndef COLLSHIM_SHIM_MPI_STAGING_H
 #define COLLSHIM_SHIM_MPI_STAGING_H
 
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
-#include "transports/cuda_memory.h"
+#include "shim/mpi/comm/comm.h"
+#include "transports/cuda/cuda_memory.h"
 
 struct staging {
     char *input, *output, *scratch, *host;

@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "config/cpulist.h"
+#include "config/base/cpulist.h"
 #include "shim/mpi/api/process.h"
-#include "transports/cuda_memory.h"
-#include "transports/workers.h"
-#include "transports/shm.h"
+#include "transports/base/workers.h"
+#include "transports/cuda/cuda_memory.h"
+#include "transports/shm/shm.h"
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
 static struct workers *workers; /* owned; NULL: there are none (yet) */

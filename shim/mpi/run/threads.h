@@ -9,7 +9,7 @@
 #ifndef COLLSHIM_SHIM_MPI_THREADS_H
 #define COLLSHIM_SHIM_MPI_THREADS_H
 
-#include "transports/xport.h"
+#include "transports/base/xport.h"
 
 /* For one call over that transport of a node's ranks. Returns 1 if threads_rest is to follow, or 0:
    the rank is alone. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "shim/decide/choose/choose.h"
-#include "shim/mpi/comm/comm.h"
 #include "shim/mpi/api/numbering.h"
 #include "shim/mpi/call/library.h"
+#include "shim/mpi/comm/comm.h"
 
 struct variant_set variants_usable;
 

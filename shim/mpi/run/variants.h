@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's own algorithms, where COLLSHIM_ALGORITHM names one (planners/variants.h): which of
- * them all ranks can use, and a call by one of them.
+ * The library's own algorithms, where COLLSHIM_ALGORITHM names one (planners/choose/variants.h):
+ * which of them all ranks can use, and a call by one of them.
  *
  * Open MPI chooses algorithms for a communicator when it makes one; so a variant has a private
  * communicator, made by the first call that needs it (variants_openmpi.c). MPICH looks at each
@@ -19,7 +19,7 @@
 
 #include <mpi.h>
 
-#include "planners/variants.h"
+#include "planners/choose/variants.h"
 #include "shim/decide/base/reasons.h"
 
 struct mpi_comm;

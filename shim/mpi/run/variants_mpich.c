@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/text.h"
+#include "config/base/text.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/run/variants.h"
 

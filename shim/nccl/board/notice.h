@@ -16,11 +16,10 @@
 #ifndef COLLSHIM_SHIM_NCCL_NOTICE_H
 #define COLLSHIM_SHIM_NCCL_NOTICE_H
 
+#include <nccl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-
-#include <nccl.h>
 
 enum { NOTICE_BYTES = 80, NOTICE_MOST = 4096, NOTICE_PATIENCE_S = 5 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/call/process.h"
 
-#include "shim/record/sites/call_site.h"
-#include "shim/record/report/job.h"
-#include "shim/record/counts/live.h"
 #include "shim/helper/helpers.h"
+#include "shim/record/counts/live.h"
+#include "shim/record/report/job.h"
+#include "shim/record/sites/call_site.h"
 
 struct nccl_process nccl_process;
 

@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-#include "shim/record/counts/count.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
-#include "transports/nccl_run.h"
+#include "shim/record/counts/count.h"
+#include "transports/net/nccl_run.h"
 
 /* One NCCL library of the process: programs may load two. */
 enum { COPIES = 2 };

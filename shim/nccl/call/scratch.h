@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "transports/cuda_driver.h"
+#include "transports/cuda/cuda_driver.h"
 
 /* At least so many bytes on the device of the current context, or NULL. *got: how many. */
 char *scratch_take(const struct cuda_calls *cu, uint64_t bytes, uint64_t *got);

@@ -5,7 +5,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_USE_ORDER_H
 #define COLLSHIM_SHIM_NCCL_USE_ORDER_H
 
-#include "transports/cuda_driver.h"
+#include "transports/cuda/cuda_driver.h"
 
 struct use_order {
     CUevent last;   /* after the last use; owned; NULL: not made */

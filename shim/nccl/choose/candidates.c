@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/choose/candidates.h"
 
-#include "planners/collaborative/collaborative.h"
-#include "planners/nimble/nimble.h"
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/algorithms/nimble/nimble.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/decide/choose/gate.h"
 #include "shim/nccl/helpers/ppg.h"

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-#include "planners/cost.h"
-#include "shim/record/sites/call_site.h"
+#include "planners/links/cost.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/nccl/choose/sets.h"
 #include "shim/nccl/comm/agree.h"
 #include "shim/nccl/comm/comm_plans.h"
 #include "shim/nccl/comm/sited.h"
 #include "shim/nccl/comm/stored.h"
+#include "shim/record/sites/call_site.h"
 
 static const char *name_of(const struct plan_candidate *way)
 {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "planners/collaborative/collaborative.h"
+#include "planners/algorithms/collaborative/collaborative.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/nccl/choose/candidates.h"
 #include "shim/nccl/choose/gate.h"

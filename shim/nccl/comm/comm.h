@@ -9,16 +9,16 @@
 #ifndef COLLSHIM_SHIM_NCCL_COMM_H
 #define COLLSHIM_SHIM_NCCL_COMM_H
 
-#include "config/topo.h"
-#include "planners/load.h"
+#include "config/topo/topo.h"
+#include "planners/links/load.h"
 #include "planners/rounds/pick.h"
-#include "shim/record/sites/call_site_table.h"
-#include "shim/decide/guard/guard.h"
 #include "shim/decide/base/plan_key.h"
+#include "shim/decide/guard/guard.h"
 #include "shim/decide/store/store_rows.h"
 #include "shim/nccl/board/notice.h"
 #include "shim/nccl/call/process.h"
 #include "shim/nccl/call/use_order.h"
+#include "shim/record/sites/call_site_table.h"
 
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/comm/comm_add.h"
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 #include "shim/nccl/comm/notes.h"
 
 void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 #include "planners/rounds/pace.h"
 #include "shim/nccl/call/scratch.h"
 #include "shim/nccl/comm/agree.h"

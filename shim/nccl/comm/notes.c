@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/hash.h"
-#include "config/host.h"
-#include "planners/cost.h"
-#include "shim/record/counts/count.h"
-#include "shim/record/report/job.h"
+#include "config/base/hash.h"
+#include "config/base/host.h"
+#include "planners/links/cost.h"
 #include "shim/nccl/comm/agree.h"
 #include "shim/nccl/comm/registered.h"
 #include "shim/nccl/comm/stored.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/report/job.h"
 
 struct note {
     uint64_t node_key, settings;

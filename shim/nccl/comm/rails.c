@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/comm/rails.h"
 
-#include "shim/record/counts/rail_count.h"
 #include "shim/nccl/call/process.h"
+#include "shim/record/counts/rail_count.h"
 
 /* Ranks that are threads of one process may have a rail each: then it counts as all of them. */
 static void name_rail(const struct nccl_comm *c)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/comm/sited.h"
 
+#include "shim/nccl/call/thread.h"
 #include "shim/record/sites/call_site.h"
 #include "shim/record/sites/caller.h"
-#include "shim/nccl/call/thread.h"
 
 void nccl_site_enter(const void *from, const char *cfa)
 {

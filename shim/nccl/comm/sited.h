@@ -9,9 +9,9 @@
 #ifndef COLLSHIM_SHIM_NCCL_SITED_H
 #define COLLSHIM_SHIM_NCCL_SITED_H
 
-#include "shim/record/sites/call_site_table.h"
 #include "shim/nccl/call/call.h"
 #include "shim/nccl/comm/comm.h"
+#include "shim/record/sites/call_site_table.h"
 
 /* The program calls: an entry's own __builtin_return_address(0) and __builtin_dwarf_cfa(). */
 void nccl_site_enter(const void *from, const char *cfa);

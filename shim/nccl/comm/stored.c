@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 #include "shim/decide/store/store.h"
 #include "shim/nccl/call/process.h"
 

@@ -37,25 +37,25 @@ __attribute__((used)) static const char built_for[] =
     ENTRY(second_sited, 1, TELL, name, params, then, args)
 #define NCCL_WRAP(need, name, params, args) ENTRIES(name, params, THEN, args)
 #define NCCL_BARE(need, name) ENTRIES(name, (void), NOTHING, ())
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
 
 enum { PLAIN, SITED, KINDS };
 static struct backend_entry entries[KINDS][COPIES][64] = {
     {{
 #define NCCL_WRAP(need, name, params, args) {#name, (void *)first_##name},
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
      },
      {
 #define NCCL_WRAP(need, name, params, args) {#name, (void *)second_##name},
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
      }},
     {{
 #define NCCL_WRAP(need, name, params, args) {#name, (void *)first_sited_##name},
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
      },
      {
 #define NCCL_WRAP(need, name, params, args) {#name, (void *)second_sited_##name},
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
      }},
 };
 

@@ -7,18 +7,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
-#include "shim/record/report/call_site_merge.h"
-#include "shim/record/report/call_site_report.h"
-#include "shim/record/counts/count.h"
-#include "shim/record/report/rail_report.h"
-#include "shim/record/report/report.h"
-#include "shim/record/report/spool.h"
-#include "shim/record/report/reporter.h"
+#include "config/base/write_file.h"
 #include "shim/nccl/call/process.h"
 #include "shim/nccl/comm/sited.h"
 #include "shim/nccl/comm/stored.h"
 #include "shim/nccl/run/verify.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/report/call_site_merge.h"
+#include "shim/record/report/call_site_report.h"
+#include "shim/record/report/rail_report.h"
+#include "shim/record/report/report.h"
+#include "shim/record/report/reporter.h"
+#include "shim/record/report/spool.h"
 
 /* This process's own row. */
 static void print_rails(struct json *j)

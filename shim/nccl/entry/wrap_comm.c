@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/record/report/reporter.h"
 #include "shim/nccl/board/notice_board.h"
 #include "shim/nccl/call/scratch.h"
 #include "shim/nccl/comm/comm.h"
@@ -20,6 +19,7 @@
 #include "shim/nccl/helpers/ppg_watch.h"
 #include "shim/nccl/run/host_memory.h"
 #include "shim/nccl/run/verify.h"
+#include "shim/record/report/reporter.h"
 
 struct pending {
     struct pending *next;

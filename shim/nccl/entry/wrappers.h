@@ -9,6 +9,6 @@
 #define NCCL_WRAP(need, name, params, args)                                                        \
     ncclResult_t nccl_wrap_##name(struct nccl_copy *copy, UNPACK params);
 #define NCCL_BARE(need, name) ncclResult_t nccl_wrap_##name(struct nccl_copy *copy);
-#include "transports/nccl_calls.def"
+#include "transports/net/nccl_calls.def"
 
 #endif

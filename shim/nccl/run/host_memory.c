@@ -9,7 +9,7 @@
 #include "shim/decide/base/say.h"
 #include "shim/nccl/comm/agree.h"
 #include "shim/nccl/comm/comm_plans.h"
-#include "transports/shm_file.h"
+#include "transports/shm/shm_file.h"
 
 enum { HEADER = 4096 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/run/host_path.h"
 
-#include "planners/collaborative/collaborative.h"
-#include "planners/collaborative/split.h"
+#include "planners/algorithms/collaborative/collaborative.h"
+#include "planners/algorithms/collaborative/split.h"
 #include "shim/nccl/call/use_order.h"
 #include "shim/nccl/run/host_memory.h"
 

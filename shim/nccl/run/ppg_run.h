@@ -3,7 +3,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_PPG_RUN_H
 #define COLLSHIM_SHIM_NCCL_PPG_RUN_H
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 #include "shim/nccl/call/call.h"
 #include "shim/nccl/comm/comm.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "planners/collaborative/collaborative.h"
+#include "planners/algorithms/collaborative/collaborative.h"
 #include "shim/nccl/comm/agree.h"
 #include "shim/nccl/comm/comm_plans.h"
 #include "shim/nccl/comm/registered.h"

@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_RUN_H
 #define COLLSHIM_SHIM_NCCL_RUN_H
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 #include "shim/nccl/run/schedule.h"
 
 /* One call of a bundle and the verdict on it. */

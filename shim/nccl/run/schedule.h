@@ -6,7 +6,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_SCHEDULE_H
 #define COLLSHIM_SHIM_NCCL_SCHEDULE_H
 
-#include "planners/choose.h"
+#include "planners/choose/choose.h"
 #include "shim/nccl/call/call.h"
 #include "shim/nccl/comm/comm.h"
 #include "shim/nccl/run/set.h"

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "transports/nccl_run.h"
+#include "transports/net/nccl_run.h"
 
 /* The bytes that all ranks send together. */
 struct nccl_set {

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "planners/variants.h"
+#include "planners/choose/variants.h"
 #include "shim/decide/base/floats.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"

@@ -9,11 +9,11 @@
 
 #include <stdint.h>
 
-#include "planners/registry.h"
-#include "shim/decide/guard/guard_entry.h"
-#include "shim/record/sites/histogram.h"
-#include "shim/record/counts/live_layout.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/base/reasons.h"
+#include "shim/decide/guard/guard_entry.h"
+#include "shim/record/counts/live_layout.h"
+#include "shim/record/sites/histogram.h"
 
 /* Observations and actions of Alltoallv's monitor: EXCHANGE(enum name, key in the report). Bytes
    are those that a rank sent to other ranks, and those to the rank that got most of that call. */

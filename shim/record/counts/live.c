@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/record/counts/count.h"
-#include "shim/record/counts/live_layout.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/counts/live_layout.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U /* of Linux 6.3; older ones refuse it */

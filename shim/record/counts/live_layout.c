@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/record/counts/live_layout.h"
 
-#include "config/hash.h"
-#include "planners/variants.h"
+#include "config/base/hash.h"
+#include "planners/choose/variants.h"
 
 const char *live_row_name(int c, int row)
 {

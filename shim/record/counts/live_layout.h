@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/base/reasons.h"
 
 #define LIVE_NAME "collshim-counters" /* in /proc/PID/fd: "/memfd:collshim-counters (deleted)" */

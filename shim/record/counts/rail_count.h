@@ -11,8 +11,8 @@
 #ifndef COLLSHIM_SHIM_RECORD_RAIL_COUNT_H
 #define COLLSHIM_SHIM_RECORD_RAIL_COUNT_H
 
-#include "config/topo.h"
-#include "planners/load.h"
+#include "config/topo/topo.h"
+#include "planners/links/load.h"
 
 /* A call moved so many bytes to and from other hosts in so many seconds; 0: not timed. One that
    moved none is not counted. */

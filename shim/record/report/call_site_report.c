@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/registry.h"
-#include "shim/record/report/job.h"
-#include "shim/record/counts/live_layout.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/base/reasons.h"
+#include "shim/record/counts/live_layout.h"
+#include "shim/record/report/job.h"
 #include "shim/record/report/spool.h"
 
 enum { ROWS_SHOWN = 512, ROWS_IN_SPOOL = 24, LEAST_TIMED = 3 };

@@ -12,7 +12,7 @@
 #ifndef COLLSHIM_SHIM_RECORD_CALL_SITE_REPORT_H
 #define COLLSHIM_SHIM_RECORD_CALL_SITE_REPORT_H
 
-#include "config/json.h"
+#include "config/base/json.h"
 #include "shim/record/sites/call_site_table.h"
 
 /* All sites' calls of one collective and size class that were timed. */

@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/record/counts/count.h"
-#include "config/schedulers.h"
+#include "config/base/schedulers.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/counts/count.h"
 
 enum { HOSTS_SHOWN = 256 };
 

@@ -8,7 +8,7 @@
 #ifndef COLLSHIM_SHIM_RECORD_JOB_H
 #define COLLSHIM_SHIM_RECORD_JOB_H
 
-#include "config/json.h"
+#include "config/base/json.h"
 
 /* At the start of the process's work; again: nothing. */
 void job_open(void);

@@ -7,9 +7,9 @@
 #ifndef COLLSHIM_SHIM_RECORD_RAIL_REPORT_H
 #define COLLSHIM_SHIM_RECORD_RAIL_REPORT_H
 
-#include "config/json.h"
-#include "shim/record/report/job.h"
+#include "config/base/json.h"
 #include "shim/record/counts/live_layout.h"
+#include "shim/record/report/job.h"
 
 /* One rank's row: plain bytes. */
 struct rail_row {

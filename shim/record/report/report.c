@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
-#include "shim/record/report/call_site_report.h"
-#include "shim/record/counts/count.h"
-#include "shim/record/report/job.h"
+#include "config/base/write_file.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/counts/count.h"
+#include "shim/record/report/call_site_report.h"
+#include "shim/record/report/job.h"
 #include "shim/record/report/spool.h"
 
 /* Calls that were rerouted by a row, in one size class or in all (k < 0). */

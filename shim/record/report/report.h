@@ -7,7 +7,7 @@
 #ifndef COLLSHIM_SHIM_RECORD_REPORT_H
 #define COLLSHIM_SHIM_RECORD_REPORT_H
 
-#include "config/json.h"
+#include "config/base/json.h"
 #include "shim/record/report/reporter.h"
 
 /* The object, and its first members; to be closed by the caller. */

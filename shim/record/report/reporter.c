@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/record/counts/live.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/counts/live.h"
 
 static struct {
     pthread_mutex_t lock;

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/write_file.h"
-#include "shim/record/report/job.h"
+#include "config/base/write_file.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/report/job.h"
 
 enum { NAME_BYTES = 256, STALE_S = 3600 /* of what a killed job may have left on NFS */ };
 

@@ -3,9 +3,9 @@
 
 #include <time.h>
 
-#include "shim/record/sites/caller.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/sites/caller.h"
 
 static uint64_t now_ns(void)
 {

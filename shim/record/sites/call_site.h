@@ -13,10 +13,10 @@
 
 #include <stdint.h>
 
-#include "planners/registry.h"
-#include "shim/record/sites/call_site_table.h"
+#include "planners/choose/registry.h"
 #include "shim/decide/base/reasons.h"
 #include "shim/decide/base/thread_own.h"
+#include "shim/record/sites/call_site_table.h"
 
 /* The call that this thread is in. */
 struct site_call {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "config/hash.h"
+#include "config/base/hash.h"
 
 struct site_table *site_table;
 

@@ -6,9 +6,9 @@
 #define _GNU_SOURCE
 #include "shim/record/sites/caller.h"
 
-#include "config/loaded.h"
-#include "shim/record/sites/object.h"
+#include "config/base/loaded.h"
 #include "shim/record/sites/call_site_table.h"
+#include "shim/record/sites/object.h"
 #include "shim/record/sites/walk.h"
 
 enum {

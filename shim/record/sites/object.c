@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/object_span.h"
+#include "config/base/object_span.h"
 #include "shim/record/sites/call_site_table.h"
 
 struct found {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plans in the formats of other tools. Operation-level: a line is an operation, not a chunk. */
+#ifndef COLLSHIM_SHIM_CLI_PLAN_EXPORT_H
+#define COLLSHIM_SHIM_CLI_PLAN_EXPORT_H
+
+#include <stdio.h>
+
+#include "planners/plan/plan.h"
+
+/* One rank's operations and dependencies for Graphviz. */
+void plan_export_dot(FILE *f, const struct plan *p);
+
+/* All ranks for LogGOPSim: https://htor.inf.ethz.ch/research/LogGOPSim/ describes GOAL. */
+void plan_export_goal(FILE *f, const struct plan *const *plan, int nranks);
+
+#endif

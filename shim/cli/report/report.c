@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `collshim report FILE`: what a run's report (COLLSHIM_REPORT, written by shim/mpi/entry/report.c
+ * and, as FILE.nccl, by shim/nccl/entry/report.c) says, as a table, as a picture, or as JSON again.
+ * Read with jansson: the file may come from anywhere, and a parser of our own for the CLI's sake
+ * would be one more thing to get wrong. Its strings are made fit to be printed as soon as it is
+ * read.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/settings/settings.h"
+#include "shim/cli/cli.h"
+#include "shim/cli/report/call_sites.h"
+#include "shim/cli/report/foreign.h"
+#include "shim/cli/report/gnuplot.h"
+#include "shim/cli/report/lines.h"
+#include "shim/cli/report/nccl_choices.h"
+#include "shim/cli/report/rails_show.h"
+
+static const char help[] =
+    "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE]\n"
+    "collshim report --diff OLD NEW [--all]\n"
+    "\n"
+    "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every call site "
+    "and\n"
+    "every collective how many calls were rerouted, how long they took beside the library's, by\n"
+    "which algorithm, and why the others ran natively. The last line says what to do next.\n"
+    "A program of NCCL alone leaves its report in FILE.nccl: that is shown where there is no "
+    "FILE.\n"
+    "A job that was killed leaves a partial report, of what rank 0 had counted.\n"
+    "\n"
+    "  --all            all call sites, not only the first 20, and all rails, not only 32\n"
+    "  --diff           what changed between two runs, by call site\n"
+    "  --svg PICTURE, --png PICTURE\n"
+    "                   also draw the time of the call sites, by gnuplot\n"
+    "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
+    "in\n"
+    "                   .png or .svg\n"
+    "  --json           print the report as one JSON object, in a fixed order of keys\n"
+    "\n"
+    "How to read the call sites\n"
+    "  place       function, file and line where there is debug information on this machine, in a\n"
+    "              file of yours or of root; else object and offset; in Python the extension's\n"
+    "              function\n"
+    "  time        its share of the time that all ranks spent in collectives\n"
+    "  ranks       of the communicator, and nodes where they are known\n"
+    "  us, p99     median and 99th percentile of the rerouted calls, then of the native ones; "
+    "exact\n"
+    "              to an eighth\n"
+    "  saved       seconds of all ranks: the medians' difference times the rerouted calls, and "
+    "two\n"
+    "              standard errors of it; - where either way was timed less than three times\n"
+    "How to read the table\n"
+    "  calls       of all ranks together; total is the collective's bytes, from this size up to "
+    "twice\n"
+    "              of it; us is the median over all calls and ranks that were timed\n"
+    "  gain        the library's time through the reroute's, as the guard weighed them, give or "
+    "take\n"
+    "              one standard deviation (+-); below 1 the library is faster. Without a guard: "
+    "of\n"
+    "              the medians\n"
+    "  guard       verdicts: on how many communicators the reroute, or the library, was faster\n"
+    "How to read the rails\n"
+    "  sent, received  to and from other hosts, by calls that a schedule of collshim carried; what "
+    "the\n"
+    "              library's own calls and algorithms put on a rail is not known\n"
+    "  share       of what the host sent (received)\n"
+    "  Mbit/s      over the time of these calls; can: what the rail is taken to carry, as measured "
+    "or\n"
+    "              as COLLSHIM_TOPOLOGY says\n"
+    "  rail        the place of the process among its host's, unless COLLSHIM_TOPOLOGY says "
+    "otherwise\n"
+    "\n"
+    "Examples:\n"
+    "  mpirun -x LD_PRELOAD=libcollshim.so -x COLLSHIM_REPORT=run.json ./app\n"
+    "  collshim report run.json\n"
+    "  collshim report run.json --plot run.svg\n"
+    "  collshim report --diff before.json after.json\n"
+    "  collshim report run.json --json | jq '.collectives[] | select(.rerouted > 0)'\n";
+
+/* A report in which every field that is used is there and of its type. */
+struct report {
+    json_t *root;        /* owned */
+    json_t *collectives; /* borrowed */
+    json_t *nccl;        /* borrowed; NULL: of MPI */
+};
+
+/* One size of a collective. Strings and objects are borrowed from the report. */
+struct size_row {
+    long long from, rerouted, native, guard_rerouted, guard_native;
+    double rerouted_us, native_us;   /* medians; in reports without them, means */
+    double guard_gain, guard_spread; /* negative in reports of older versions */
+    double median_spread;            /* of the medians' ratio; 0: not known */
+    json_t *algorithms;              /* NULL in reports of older versions */
+};
+
+static int read_size(json_t *o, struct size_row *s)
+{
+    double rerouted = 0, native = 0;
+    int rc;
+
+    *s = (struct size_row){.guard_gain = -1};
+    rc = json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?F, s?F, s?F, s?F, s?F, s?o}",
+                     "total_bytes_from", &s->from, "rerouted", &s->rerouted, "rerouted_us",
+                     &s->rerouted_us, "native", &s->native, "native_us", &s->native_us,
+                     "guard_rerouted", &s->guard_rerouted, "guard_native", &s->guard_native,
+                     "guard_gain", &s->guard_gain, "guard_spread", &s->guard_spread,
+                     "rerouted_us_median", &rerouted, "native_us_median", &native, "median_spread",
+                     &s->median_spread, "algorithms", &s->algorithms);
+    s->rerouted_us = rerouted > 0 ? rerouted : s->rerouted_us;
+    s->native_us = native > 0 ? native : s->native_us;
+    return rc;
+}
+
+struct collective_row {
+    const char *name, *algorithm;
+    long long calls, rerouted, equal, different;
+    json_t *reasons, *sizes;
+    json_t *balancing; /* of alltoallv, or NULL */
+};
+
+static int read_collective(json_t *o, struct collective_row *c)
+{
+    struct size_row s;
+    size_t i;
+    json_t *size;
+
+    c->balancing = json_object_get(o, "balancing");
+    if (json_unpack(o, "{s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o}", "collective", &c->name, "calls",
+                    &c->calls, "rerouted", &c->rerouted, "algorithm", &c->algorithm,
+                    "verified_equal", &c->equal, "verified_different", &c->different, "native",
+                    &c->reasons, "sizes", &c->sizes) < 0 ||
+        !json_is_object(c->reasons) || !json_is_array(c->sizes))
+        return -1;
+    json_array_foreach(c->sizes, i, size)
+    {
+        if (read_size(size, &s) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int foreign(const char *path)
+{
+    return cli_fail("%s: JSON, but no report; COLLSHIM_REPORT=FILE writes one in MPI_Finalize",
+                    path);
+}
+
+/* The file, or the one that NCCL's calls left beside it; *path is which. NULL: neither, as errno
+ * says. */
+static FILE *open_file(const char **path, char *beside, size_t size)
+{
+    FILE *f = fopen(*path, "re");
+
+    if (f || errno != ENOENT)
+        return f;
+    snprintf(beside, size, "%s.nccl", *path);
+    f = fopen(beside, "re");
+    if (f)
+        *path = beside;
+    return f;
+}
+
+/* Read and check all of it before a line is printed. Returns CLI_OK or CLI_FAILURE. */
+static int open_report(const char *path, struct report *r)
+{
+    struct collective_row c;
+    char beside[4096];
+    json_error_t e;
+    json_t *row;
+    size_t i;
+    FILE *f = open_file(&path, beside, sizeof beside);
+
+    if (!f && errno == ENOENT)
+        return cli_fail("%s: %s, nor a %s.nccl: 0 calls seen, or the run has not ended; of a "
+                        "library that is linked statically no call is seen, but by NCCL's plugins",
+                        path, strerror(errno), path);
+    if (!f)
+        return cli_fail("%s: %s", path, strerror(errno));
+    errno = 0;
+    r->root = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
+    int unreadable = errno;
+    int is_empty = ftell(f) == 0;
+    fclose(f);
+    if (!r->root && unreadable == EISDIR)
+        return cli_fail("%s: a directory, not a report", path);
+    if (!r->root && is_empty)
+        return cli_fail("%s: empty; did the run reach MPI_Finalize?", path);
+    if (!r->root && json_error_code(&e) == json_error_premature_end_of_input)
+        return cli_fail("%s: cut off after line %d; did the run reach MPI_Finalize?", path, e.line);
+    if (!r->root)
+        return cli_fail("%s:%d: not JSON: %s", path, e.line, e.text);
+    foreign_clean(r->root);
+    r->nccl = json_object_get(r->root, "nccl");
+    r->collectives = json_object_get(r->nccl ? r->nccl : r->root, "collectives");
+    if (!json_is_string(json_object_get(r->root, "collshim")) ||
+        !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives) ||
+        !sites_are_valid(json_object_get(r->root, "sites")) || !nccl_choices_are_valid(r->nccl) ||
+        !rails_are_valid(json_object_get(r->root, "rails")))
+        return foreign(path);
+    json_array_foreach(r->collectives, i, row)
+    {
+        if (read_collective(row, &c) < 0)
+            return foreign(path);
+    }
+    return CLI_OK;
+}
+
+static const char *size_text(long long bytes, char *text, size_t size)
+{
+    cfg_print_bytes((unsigned long long)bytes, text, size);
+    return text;
+}
+
+/* Algorithm names with the calls each took, where there is more than one. */
+static void print_algorithms(const struct size_row *s)
+{
+    const char *name;
+    json_t *calls;
+    int several = s->algorithms && json_object_size(s->algorithms) > 1, first = 1;
+
+    json_object_foreach(s->algorithms, name, calls)
+    {
+        printf("%s%s", first ? "  " : ", ", name);
+        if (several)
+            printf(" (%lld)", (long long)json_integer_value(calls));
+        first = 0;
+    }
+}
+
+/* A reroute against the library. */
+struct comparison {
+    double gain, spread; /* 0: not known */
+};
+
+/* The guard's comparison; without one, the times. */
+static struct comparison compare(const struct size_row *s)
+{
+    if (s->guard_gain > 0)
+        return (struct comparison){s->guard_gain, s->guard_spread};
+    if (!s->rerouted || !s->native || s->rerouted_us <= 0 ||
+        (!s->guard_gain && s->guard_rerouted + s->guard_native))
+        return (struct comparison){0};
+    return (struct comparison){s->native_us / s->rerouted_us, s->median_spread};
+}
+
+/* A time, or a dash where nothing was timed. */
+static const char *us_text(double us, long long calls, char *text, size_t size)
+{
+    snprintf(text, size, calls ? "%.1f" : "-", us);
+    return text;
+}
+
+static void print_size(json_t *o)
+{
+    struct size_row s;
+    char from[32], gain[32] = "-", spread[32] = "-", guard[48] = "-", rerouted[48], native[48];
+
+    read_size(o, &s);
+    struct comparison c = compare(&s);
+    if (c.gain > 0)
+        snprintf(gain, sizeof gain, "%.2fx", c.gain);
+    if (c.spread > 0)
+        snprintf(spread, sizeof spread, "%.2g%%", 100 * c.spread);
+    if (s.guard_rerouted + s.guard_native)
+        snprintf(guard, sizeof guard, "%lld:%lld", s.guard_rerouted, s.guard_native);
+    printf("  %8s %10lld %12s %10lld %12s %8s %6s %7s", size_text(s.from, from, sizeof from),
+           s.rerouted, us_text(s.rerouted_us, s.rerouted, rerouted, sizeof rerouted), s.native,
+           us_text(s.native_us, s.native, native, sizeof native), gain, spread, guard);
+    print_algorithms(&s);
+    putchar('\n');
+}
+
+/* The skew of the traffic, and the cost of finding it. */
+static void print_balancing(json_t *o)
+{
+    long long sent, hottest, questions, rows, predictions, changes;
+
+    if (json_unpack(o, "{s:I, s:I, s:I, s:I, s:I, s:I}", "sent_bytes", &sent, "to_hottest_bytes",
+                    &hottest, "questions", &questions, "row_exchanges", &rows, "predictions",
+                    &predictions, "state_changes", &changes) < 0)
+        return;
+    printf(
+        "  %.3g of what a rank sends goes to its hottest peer; over all ranks %lld questions, %lld "
+        "exchanges of rows, %lld predictions, %lld changes of state\n",
+        sent ? (double)hottest / (double)sent : 0, questions, rows, predictions, changes);
+}
+
+static void print_collective(const struct collective_row *c)
+{
+    const char *why;
+    json_t *calls, *size;
+    size_t i;
+
+    printf("\n%s: %lld call%s, %lld rerouted", c->name, c->calls, cli_s(c->calls), c->rerouted);
+    if (c->rerouted)
+        printf(" (%s)", c->algorithm);
+    if (c->equal + c->different)
+        printf("; verified: %lld equal, %lld DIFFERENT", c->equal, c->different);
+    putchar('\n');
+    json_object_foreach(c->reasons, why, calls)
+    {
+        printf("  %10lld ran natively: %s\n", (long long)json_integer_value(calls), why);
+    }
+    if (c->balancing)
+        print_balancing(c->balancing);
+    if (!json_array_size(c->sizes))
+        return;
+    printf("  %8s %10s %12s %10s %12s %8s %6s %7s  %s\n", "total", "rerouted", "us", "native", "us",
+           "gain", "+-", "guard", "algorithm");
+    json_array_foreach(c->sizes, i, size)
+    {
+        print_size(size);
+    }
+}
+
+/* Settings that are not at their default say most about a run. */
+static void print_settings(const json_t *settings)
+{
+    for (int id = 0; id < CFG_ALL; id++) { /* old names are in reports from before */
+        const char *value = json_string_value(json_object_get(settings, cfg_rows[id].name));
+
+        if (value && strcmp(value, cfg_rows[id].default_text) != 0)
+            printf("%s=%s\n", cfg_rows[id].variable, value);
+    }
+}
+
+static void print_job(json_t *job)
+{
+    const char *id = json_string_value(json_object_get(job, "id"));
+    const char *user = json_string_value(json_object_get(job, "user"));
+    const char *script = json_string_value(json_object_get(job, "script"));
+    const char *program = json_string_value(json_object_get(job, "program"));
+
+    if (!program)
+        return;
+    printf("%s%s%s on %lld node%s", program, script ? " " : "", script ? script : "",
+           (long long)json_integer_value(json_object_get(job, "nodes")),
+           cli_s((long long)json_integer_value(json_object_get(job, "nodes"))));
+    printf("%s%s%s%s", id ? ", job " : "", id ? id : "", user ? ", user " : "", user ? user : "");
+    printf(", %.3g s\n", json_number_value(json_object_get(job, "seconds")));
+}
+
+static void print_table(const struct report *r, size_t most)
+{
+    const char *library = json_string_value(json_object_get(r->root, "library"));
+    const char *all_native = json_string_value(json_object_get(r->root, "all_native"));
+    struct collective_row c;
+    int seen = 0;
+    json_t *row;
+    size_t i;
+
+    printf("collshim %s, %lld ranks, %s\n", json_string_value(json_object_get(r->root, "collshim")),
+           (long long)json_integer_value(json_object_get(r->root, "ranks")),
+           library ? library : "unknown library");
+    print_job(json_object_get(r->root, "job"));
+    print_settings(json_object_get(r->root, "settings"));
+    if (json_is_true(json_object_get(r->root, "partial")))
+        puts("Partial: the job did not reach MPI_Finalize.");
+    sites_print(r->root, most);
+    if (all_native)
+        printf("All calls ran natively: %s. Counts are %s.\n", all_native,
+               json_string_value(json_object_get(r->root, "counts_are")));
+    if (r->nccl)
+        printf("Counts are %s; ncclSend %lld, ncclRecv %lld\n",
+               json_string_value(json_object_get(r->root, "counts_are")),
+               (long long)json_integer_value(json_object_get(r->nccl, "sends")),
+               (long long)json_integer_value(json_object_get(r->nccl, "recvs")));
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        seen += c.calls > 0;
+        if (c.calls)
+            print_collective(&c);
+    }
+    nccl_choices_print(r->nccl);
+    rails_print(r->root, most > SITES_SHOWN ? most : RAILS_SHOWN);
+    if (!seen)
+        puts("\nNone of the collectives that can be rerouted was called.");
+    sites_advise(r->root);
+}
+
+static int ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n > m && !strcmp(text + n - m, end);
+}
+
+/* A block of "bytes native_us rerouted_us" for gnuplot, with ? for values that were not measured.
+ */
+static void plot_data(FILE *f, const struct collective_row *c)
+{
+    struct size_row s;
+    json_t *size;
+    size_t i;
+
+    fprintf(f, "$%s << end_of_data\n", c->name);
+    json_array_foreach(c->sizes, i, size)
+    {
+        read_size(size, &s);
+        fprintf(f, "%lld", s.from);
+        fprintf(f, s.native ? " %.1f" : " ?", s.native_us);
+        fprintf(f, s.rerouted ? " %.1f\n" : " ?\n", s.rerouted_us);
+    }
+    fputs("end_of_data\n", f);
+}
+
+static int is_plain_name(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")] == 0 && name[0];
+}
+
+static void plot(FILE *f, const struct report *r, const char *picture)
+{
+    struct collective_row c;
+    json_t *row;
+    size_t i;
+    int n = 0;
+
+    fputs("set datafile missing '?'\n", f);
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        if (json_array_size(c.sizes) && is_plain_name(c.name))
+            plot_data(f, &c);
+    }
+    gnuplot_output(f, picture, 900, 600);
+    fputs("set logscale x 2\nset logscale y\nset format x '%.0b%BB'\nset grid\nset key top left\n"
+          "set xlabel 'bytes of the collective, from'\nset ylabel 'mean time, us'\n"
+          "set title 'collshim: mean time per call' noenhanced\nplot ",
+          f);
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        if (!json_array_size(c.sizes) || !is_plain_name(c.name))
+            continue;
+        fprintf(f,
+                "%s$%s using 1:2 with linespoints lt %d dt 2 title '%s, library' noenhanced, "
+                "$%s using 1:3 with linespoints lt %d title '%s, rerouted' noenhanced",
+                n ? ", " : "", c.name, n + 1, c.name, c.name, n + 1, c.name);
+        n++;
+    }
+    fputc('\n', f);
+}
+
+static int sizes_of(const struct report *r)
+{
+    struct collective_row c;
+    int n = 0;
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        n += (int)json_array_size(c.sizes);
+    }
+    return n;
+}
+
+static int draw(const struct report *r, const char *picture)
+{
+    if (!sizes_of(r))
+        return cli_fail("nothing to draw: no call was rerouted or timed");
+    FILE *f = gnuplot_open();
+    if (!f)
+        return CLI_FAILURE;
+    plot(f, r, picture);
+    return gnuplot_close(f, picture);
+}
+
+static int diff(char **path, size_t most)
+{
+    struct report old = {0}, new = {0};
+    int code = open_report(path[0], &old);
+
+    code = code ? code : open_report(path[1], &new);
+    code = code ? code : sites_diff(old.root, new.root, most);
+    json_decref(old.root);
+    json_decref(new.root);
+    return code;
+}
+
+static int show(const char *path, int json, size_t most, const char *picture, const char *bars)
+{
+    struct report r = {0};
+    int code = open_report(path, &r);
+
+    if (!code && json) {
+        json_dumpf(r.root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
+        putchar('\n');
+    } else if (!code) {
+        print_table(&r, most);
+        code = picture ? draw(&r, picture) : bars ? sites_draw(r.root, bars) : CLI_OK;
+    }
+    json_decref(r.root);
+    return code;
+}
+
+int cli_report(int argc, char **argv)
+{
+    const char *picture = NULL, *svg = NULL, *png = NULL;
+    int json = 0, all = 0, differ = 0;
+    const struct cli_option options[] = {{"--json", &json, NULL},   {"--all", &all, NULL},
+                                         {"--diff", &differ, NULL}, {"--plot", NULL, &picture},
+                                         {"--svg", NULL, &svg},     {"--png", NULL, &png},
+                                         {NULL, NULL, NULL}};
+    int n = cli_options(argc, argv, options, help);
+
+    if (n < 0)
+        return -1 - n;
+    if (n != 1 + differ)
+        return cli_usage("report", differ ? "--diff takes two files"
+                                   : n    ? "one file at a time"
+                                          : "a file is missing");
+    if (json + (picture != NULL) + (svg != NULL) + (png != NULL) + differ > 1)
+        return cli_usage("report", "one of --json, --plot, --svg, --png and --diff, not both");
+    if (picture && !ends_in(picture, ".png") && !ends_in(picture, ".svg"))
+        return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", picture);
+    if ((svg && !ends_in(svg, ".svg")) || (png && !ends_in(png, ".png")))
+        return cli_usage("report", "%s: '%s' does not end in .%s", svg ? "--svg" : "--png",
+                         svg ? svg : png, svg ? "svg" : "png");
+    size_t most = all ? SIZE_MAX : SITES_SHOWN;
+    int code = differ ? diff(argv + 1, most) : show(argv[1], json, most, picture, svg ? svg : png);
+    lines_close();
+    return code;
+}
