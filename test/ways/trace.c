@@ -58,19 +58,27 @@ static void enter(int signal, siginfo_t *info, void *context)
     unsigned char *at = (unsigned char *)reg[REG_RIP] - 1;
     int low = 0, high = nfunctions;
 
-    (void)signal, (void)info;
+    (void)signal;
+    (void)info;
     while (high - low > 1) {
         int middle = (low + high) / 2;
 
         *(function[middle].at <= at ? &low : &high) = middle;
     }
-    must(function[low].at == at, "a breakpoint of somebody else");
+    must(function[low].at == at, "an unknown breakpoint");
     *at = function[low].first;
     reg[REG_RIP] = (greg_t)at;
     if (!pthread_equal(pthread_self(), traced))
         return;
     entered[nentered].at = (uintptr_t)at;
     entered[nentered++].caller = *(uintptr_t *)reg[REG_RSP];
+}
+
+/* Threads that block all signals reach breakpoints, too. */
+SEEN int sigfillset(sigset_t *set)
+{
+    memset(set, 0xff, sizeof *set);
+    return sigdelset(set, SIGTRAP);
 }
 
 static int make_writable(struct dl_phdr_info *info, size_t size, void *name)

@@ -5,19 +5,20 @@ ways.py compare CALL LIBRARY TRACE DOCUMENT   is the document's table of that ca
 ways.py write CALL LIBRARY TRACE DOCUMENT     makes it so; sentences stay, a new function has none
 
 A table is that behind `<!-- ways: CALL -->`. Its rows are steps, each with its file, its function, a sentence and a
-mark for each way that has it. A step is a function of ROOMS that is entered from another file, by a function of
-CALLERS. Exit status: 0 done, 1 the table differs or a way is missing.
+mark for each way that has it. A step is a function of ROOMS that is entered from another file, one of CALLERS. Exit status: 0 done, 1 the table differs or a way is missing.
 """
 import difflib
+import functools
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-CALLERS = r"shim/(mpi/(collectives|choose|run)|nccl/(entry|choose|run))/"
+ROOT = Path(__file__).resolve().parents[2]
+CALLERS = r"shim/(mpi/(collectives|choose|run)|nccl/(entry|choose|run))/|transports/(.*/)?nccl_calls\.def"
 ROOMS = (
-    r"shim/(mpi/(collectives|choose|run|comm|rails)|nccl/(entry|choose|run|comm|helpers))/|shim/mpi/call/library|"
-    r"shim/decide/(choose|guard)/|planners/|transports/"
+    r"shim/mpi/(collectives/|choose/|run/|comm/|rails/|call/library)|shim/nccl/(entry|choose|run|comm|helpers)/|"
+    r"shim/decide/guard/|planners/(.*/)?(choose|pick)\.c|transports/(.*/)?(engine|nccl_run)\.c"
 )
 # The ways, each with the calls of that name that take it: what they enter, and what not.
 WAYS = {
@@ -58,7 +59,21 @@ def calls(library, trace):
     # The caller's jump lies before the address behind it. That of another library has no file.
     most = max(name) + (1 << 16)
     where = files(library, sorted({a for _, steps in found for at, by in steps for a in (at, by - 1) if 0 <= a < most}))
-    return [(call, [(name[at], where[at], where.get(by - 1, "")) for at, by in steps]) for call, steps in found]
+    return [(call, list(callers([(name[at], where[at], by, where.get(by - 1, "")) for at, by in steps])))
+            for call, steps in found]  # fmt: skip
+
+
+def callers(steps):
+    """A function that is entered by a jump at the end of another returns to that one's caller: the other is its own."""
+    last = {}
+    for name, file, by, caller in steps:
+        yield name, file, last.get(by, caller)
+        last[by] = file
+
+
+@functools.cache
+def is_static(name, file):
+    return re.search(rf"^static [^;{{}}()]*\b{name}\(", (ROOT / file).read_text(), re.M)
 
 
 def ways(library, trace):
@@ -69,7 +84,8 @@ def ways(library, trace):
         for way, (of, some, none) in WAYS.items():
             if call == of and all(names & set(one.split("|")) for one in some) and not names & set(none):
                 found.setdefault(way, [(file, name) for name, file, by in entered if file != by and
-                                       re.match(ROOMS, file) and (not by or re.match(CALLERS, by))])  # fmt: skip
+                                       re.match(ROOMS, file) and (not by or re.match(CALLERS, by)) and
+                                       not is_static(name, file)])  # fmt: skip
     return found
 
 
