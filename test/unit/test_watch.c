@@ -87,6 +87,24 @@ START_TEST(test_watch__small_or_balanced_calls_are_asked_about_rarely)
 }
 END_TEST
 
+START_TEST(test_watch__a_question_stands_for_the_calls_that_passed)
+{
+    struct tally t = fresh();
+    int told = 0;
+
+    for (int i = 0; i < 400; i++) {
+        int passed = t.passed, asked = t.asked;
+        uint32_t before = t.w.wait ? 0 : watch_passed(&t.w);
+
+        one_call(&t, (struct demand_of){.small = 1});
+        told += t.asked > asked ? (int)before : 0;
+        if (t.asked > asked)
+            ck_assert_int_eq(told, passed);
+    }
+    ck_assert_int_gt(told, 300);
+}
+END_TEST
+
 START_TEST(test_watch__skew_that_comes_later_is_found_within_the_longest_wait)
 {
     struct tally t = fresh();
@@ -202,6 +220,7 @@ Suite *suite_watch(void)
 
     tcase_add_test(t, test_watch__skew_is_found_at_once_and_kept);
     tcase_add_test(t, test_watch__small_or_balanced_calls_are_asked_about_rarely);
+    tcase_add_test(t, test_watch__a_question_stands_for_the_calls_that_passed);
     tcase_add_test(t, test_watch__skew_that_comes_later_is_found_within_the_longest_wait);
     tcase_add_test(t, test_watch__between_the_margins_nothing_changes);
     tcase_add_test(t, test_watch__skew_that_ends_is_left_at_the_end_of_a_window);

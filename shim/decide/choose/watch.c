@@ -7,12 +7,17 @@ _Static_assert(1 << (MOST_LEVEL - 1) == WATCH_MOST_WAIT, "levels end at the long
 /* Parts of the time of direct messages. */
 static const double to_begin = .9, to_stay = .95;
 
+uint32_t watch_passed(const struct watch *w)
+{
+    return w->level ? 1u << (w->level - 1) : 0;
+}
+
 static void begin_to_wait(struct watch *w)
 {
     uint32_t least = !w->active ? 0 : w->slower ? WATCH_REST : WATCH_PERIOD;
 
     w->level += w->level < MOST_LEVEL;
-    uint32_t wait = 1u << (w->level - 1);
+    uint32_t wait = watch_passed(w);
     w->wait = wait > least ? wait : least;
     w->active = w->left = w->vain = w->slower = w->fresh = 0;
 }

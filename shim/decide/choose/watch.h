@@ -46,6 +46,9 @@ enum watch_turn {
 /* The action of this call; counts it. */
 enum watch_turn watch_turn(struct watch *w);
 
+/* How many calls at least have passed between the last question and this one? */
+uint32_t watch_passed(const struct watch *w);
+
 /* Is it time for a prediction, if the call is not too small to be worth any? */
 int watch_wants_prediction(const struct watch *w);
 

@@ -76,11 +76,12 @@ struct mpi_call {
     MPI_Comm comm;
     struct plan_request request; /* but for topo, rank and chunk_bytes */
     uint64_t total;              /* bytes of the whole collective, the same on all ranks */
-    const void *arguments;       /* of the MPI call, for the functions below; */
-    size_t arguments_bytes;      /* so many: a call that outlives its start keeps a copy */
-    MPI_Request *nonblocking;    /* where the request goes; NULL: the call blocks */
-    int persistent;              /* it makes the request, to be started later */
-    int combines;                /* reduction is set */
+    uint32_t passed;       /* calls like it since the ranks were last asked about sizes; as total */
+    const void *arguments; /* of the MPI call, for the functions below; */
+    size_t arguments_bytes;   /* so many: a call that outlives its start keeps a copy */
+    MPI_Request *nonblocking; /* where the request goes; NULL: the call blocks */
+    int persistent;           /* it makes the request, to be started later */
+    int combines;             /* reduction is set */
     struct reduction reduction;
     struct call_input input;
     struct call_output output;

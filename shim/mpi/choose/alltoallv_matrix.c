@@ -170,7 +170,7 @@ enum reason matrix_gate(const struct matrix_call *r, uint64_t total)
 }
 
 enum reason matrix_ask(const struct matrix_call *r, enum reason own, uint64_t sent,
-                       uint64_t received)
+                       uint64_t received, uint64_t *total)
 {
     uint64_t most = MOST_BYTES / (unsigned)r->n;
     const int64_t twice = (int64_t)1 << 32; /* more than there are ranks with other reasons */
@@ -191,7 +191,8 @@ enum reason matrix_ask(const struct matrix_call *r, enum reason own, uint64_t se
         return REASON_ARGUMENTS;
     if (all[0] || all[1] != all[2])
         return all[0] >= twice && all[0] % twice == 0 ? REASON_TWICE : REASON_ARGUMENTS;
-    return matrix_gate(r, share_of((uint64_t)all[2], r->n));
+    *total = share_of((uint64_t)all[2], r->n);
+    return matrix_gate(r, *total);
 }
 
 static struct alltoallv_matrix *matrix_make(size_t n)

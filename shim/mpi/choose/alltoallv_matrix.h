@@ -65,9 +65,9 @@ enum reason matrix_begin_known(struct matrix_call *r, MPI_Comm comm, int n, enum
 
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
    own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as
-   above. */
+   above, and the size of the call. */
 enum reason matrix_ask(const struct matrix_call *r, enum reason own, uint64_t sent,
-                       uint64_t received);
+                       uint64_t received, uint64_t *total);
 
 /* Is a call of that size large enough? Returns as above. */
 enum reason matrix_gate(const struct matrix_call *r, uint64_t total);

@@ -173,7 +173,8 @@ struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum 
 
 struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why)
 {
-    uint64_t total = settings.cfg.min_bytes;
+    uint64_t known = call->total ? call->total : settings.cfg.min_bytes;
+    uint64_t total = known > UINT64_MAX >> 32 ? known : known * (1 + call->passed);
 
     return call->nonblocking
                ? gate_started(call, nranks, total, why)

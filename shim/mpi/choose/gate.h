@@ -73,7 +73,8 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
    nonblocking call asks no rank: its ranks must have met. */
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why);
 
-/* The same for a call whose sizes the ranks tell each other, before that or behind it. */
+/* The same for a call whose sizes the ranks tell each other: before that, call->total, or behind
+   it. It stands for call->passed others, too, that were not asked about. */
 struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why);
 
 /*

@@ -225,7 +225,8 @@ enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct allto
     return why;
 }
 
-static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const struct matrix_call *r)
+static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const struct matrix_call *r,
+                                 struct mpi_call *call)
 {
     uint64_t sent, received;
     int wrong = sizes_of(&a->receive, a->size, NULL, &received) < 0;
@@ -234,11 +235,12 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
         sent = received;
     else
         wrong |= sizes_of(&a->send, a->size, NULL, &sent) < 0;
+    call->passed = watch_passed(&r->watch);
     return matrix_ask(r,
                       a->cannot ? a->cannot
                       : wrong   ? REASON_ARGUMENTS
                                 : REASON_NONE,
-                      sent, received);
+                      sent, received, &call->total);
 }
 
 /* The sizes that the call goes by: of a persistent one, a copy. A rank without memory for it has
@@ -262,7 +264,7 @@ static struct alltoallv_matrix keep_rows(struct alltoallv_arguments *a, struct m
 static enum reason get_ready(struct alltoallv_arguments *a, struct matrix_call *r,
                              struct mpi_call *call, struct mpi_comm **c, int *rc)
 {
-    enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r) : REASON_NONE;
+    enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r, call) : REASON_NONE;
     struct alltoallv_matrix *rows;
 
     if (why || !(*c = mpi_gate_agreed(call, a->size, &why)) || !(rows = matrix_of(*c, &why)))

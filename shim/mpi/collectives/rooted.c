@@ -193,6 +193,7 @@ static struct mpi_comm *plan_now(const struct rooted *a, struct mpi_call *call, 
     struct sizes_claim claim = claim_of(a, rank, size);
 
     *why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
+    call->passed = sizes_passed(a->comm, call->collective);
     if (!*why && !(c = mpi_gate_agreed(call, size, why)))
         sizes_were_vain(a->comm, call->collective);
     return c;
