@@ -253,26 +253,10 @@ static const char *linear_pays(const struct plan_request *q)
     return q->topo->nnodes > 1 ? "ranks are on several nodes" : NULL;
 }
 
-/* What each rank sends to each other, or to the root; reduce does both. Between nodes it goes over
-   the sender's rail, every byte as often as ranks want it. */
 static double linear_cost(const struct plan_request *q)
 {
-    const struct topo *t = q->topo;
-    int n = t->nranks, g = cost_largest_node(t), passes = cost_passes(q);
-    int rooted = plan_is(q->collective, PLAN_ROOTED);
-    int whole = q->collective == COLL_BCAST, sliced = q->collective == COLL_REDUCE;
-    double total = (double)plan_total_bytes(q), pair = whole ? total : total / n;
-    double chunk = pair < (double)q->chunk_bytes ? pair : (double)q->chunk_bytes;
-    double rail =
-               (cost_rail_share(q, rooted) + (sliced ? cost_rail_share(q, 0) : 0)) * pair * (n - g),
-           inside = cost_exchange(q, pair);
-    double combined = cost_combining(q, pair * (n - 1));
-    double latency = t->nnodes > 1 ? cost_rail_latency(t) : cost_local_latency(t);
-
-    if (!total)
-        return 0;
-    return passes * (latency + (n - 1) * pair / chunk * COST_MESSAGE_S +
-                     cost_larger(cost_larger(rail, inside), combined / passes));
+    return cost_passes(q) * (q->topo->nranks - 1) * cost_local_latency(q->topo) + cost_messages(q) +
+           cost_inside(q);
 }
 
 const struct plan_algorithm plan_linear = {

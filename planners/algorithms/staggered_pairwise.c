@@ -269,12 +269,9 @@ static void local_blocks(struct work *w)
               (uint64_t)w->q->rank * bytes, bytes);
 }
 
-/* Enough bytes to fill the rails for as long as a step and its answer take. */
-static int depth_of(const struct plan_request *q, uint64_t slice)
+static int depth_of(uint64_t slice)
 {
-    double turn = 4 * cost_rail_latency(q->topo) * cost_rail_rate(q->topo);
-    uint64_t bytes = turn > BYTES_UNDER_WAY ? (uint64_t)turn : BYTES_UNDER_WAY;
-    uint64_t steps = slice ? bytes / slice : MOST_STEPS;
+    uint64_t steps = slice ? BYTES_UNDER_WAY / slice : MOST_STEPS;
 
     return steps < FEWEST_STEPS ? FEWEST_STEPS : steps > MOST_STEPS ? MOST_STEPS : (int)steps;
 }
@@ -297,7 +294,7 @@ static void count_steps(struct work *w)
         w->slices = 1;
     w->nsteps = w->slices * each;
     w->whole = each >= MANY_STEPS;
-    w->depth = depth_of(w->q, w->q->nbytes / (uint64_t)w->slices);
+    w->depth = depth_of(w->q->nbytes / (uint64_t)w->slices);
 }
 
 static int build_with(struct work *w)
@@ -347,10 +344,10 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
 
 static double alltoall_cost(const struct plan_request *q)
 {
-    double crossing = cost_crossing(q), inside = cost_exchange(q, (double)q->nbytes);
+    double crossing = cost_crossing(q), inside = cost_inside(q);
 
     return (q->topo->nranks - 1) * COST_MESSAGE_S + cost_rail_latency(q->topo) + cost_messages(q) +
-           cost_larger(crossing, inside);
+           (crossing > inside ? crossing : inside);
 }
 
 const struct plan_algorithm plan_staggered_pairwise = {

@@ -11,16 +11,6 @@ static double or_else(double value, double otherwise)
     return value > 0 ? value : otherwise;
 }
 
-static int largest_node(const struct topo *t)
-{
-    int node = 0;
-
-    for (int n = 1; n < t->nnodes; n++)
-        if (topo_node_size(t, n) > topo_node_size(t, node))
-            node = n;
-    return node;
-}
-
 double cost_rail_latency(const struct topo *t)
 {
     double worst = 0;
@@ -127,20 +117,14 @@ double cost_crossing(const struct plan_request *q)
     return load_rates_known(q->topo) ? bound : bound / rates_assumed.rail.bw_bytes_per_s;
 }
 
-double cost_rail_share(const struct plan_request *q, int alone)
-{
-    const struct topo *t = q->topo;
-    int g = cost_largest_node(t), striped = t->rank[0].rail < 0, users = alone ? 1 : g;
-    double rate = cost_rail_rate(t);
-
-    if (t->nnodes < 2)
-        return 0;
-    return striped ? users / (t->nrails * rate) : (users + t->nrails - 1) / t->nrails / rate;
-}
-
 int cost_largest_node(const struct topo *t)
 {
-    return topo_node_size(t, largest_node(t));
+    int most = 0;
+
+    for (int n = 0; n < t->nnodes; n++)
+        if (topo_node_size(t, n) > most)
+            most = topo_node_size(t, n);
+    return most;
 }
 
 int cost_log2(int n)
@@ -157,50 +141,12 @@ int cost_passes(const struct plan_request *q)
     return q->collective == COLL_ALLREDUCE ? 2 : 1;
 }
 
-/* Ranks of a node's first socket, if its ranks have two or more sockets; else all of them. */
-static int socket_ranks(const struct topo *t, int node)
-{
-    int n = 0;
-
-    for (int l = 0; l < topo_node_size(t, node); l++)
-        n += t->rank[topo_node_rank(t, node, l)].socket ==
-             t->rank[topo_node_rank(t, node, 0)].socket;
-    return n;
-}
-
-double cost_exchange(const struct plan_request *q, double bytes)
-{
-    const struct topo *t = q->topo;
-    int node = largest_node(t), g = topo_node_size(t, node), near = socket_ranks(t, node);
-    double port = rates_least(t, TOPO_LINK_SHM).bw_bytes_per_s, seconds;
-
-    if (g < 2)
-        return 0;
-    if (q->memory == PLAN_ON_DEVICE) {
-        seconds = near > 1 ? bytes / rates_least(t, TOPO_LINK_NVLINK).bw_bytes_per_s : 0;
-        seconds = cost_larger(seconds,
-                              (g - near) * bytes / rates_least(t, TOPO_LINK_PCIE).bw_bytes_per_s);
-    } else
-        seconds = (g - 1) * bytes / port;
-    if (q->inside_bytes_per_s > 0)
-        seconds = cost_larger(seconds, (g - 1) * bytes / q->inside_bytes_per_s);
-    return cost_larger(seconds,
-                       near * (g - near) * bytes / rates_least(t, TOPO_LINK_SOCKET).bw_bytes_per_s);
-}
-
 double cost_inside(const struct plan_request *q)
 {
-    double share = (double)plan_total_bytes(q) / cost_largest_node(q->topo);
+    int g = cost_largest_node(q->topo);
+    double bytes = (double)plan_total_bytes(q) * (g - 1) / g;
 
-    return cost_passes(q) * cost_exchange(q, share);
-}
-
-double cost_combining(const struct plan_request *q, double bytes)
-{
-    enum topo_link_class c = q->memory == PLAN_ON_DEVICE ? TOPO_LINK_REDUCE_GPU : TOPO_LINK_REDUCE;
-
-    return plan_is(q->collective, PLAN_COMBINES) ? bytes / rates_least(q->topo, c).bw_bytes_per_s
-                                                 : 0;
+    return cost_passes(q) * bytes / cost_local_rate(q);
 }
 
 double cost_messages(const struct plan_request *q)

@@ -34,26 +34,12 @@ double cost_crossing(const struct plan_request *q);
 /* Processes per rank whose connections fill the rails; INT_MAX if unknown. */
 int cost_processes(const struct topo *t);
 
-/* Seconds in which each rank of the largest node sends so many bytes to each other one there; 0
-   with one rank per node. */
-double cost_exchange(const struct plan_request *q, double bytes);
-
-/* The same for a rank's share of the data, as often as it goes round. */
+/* Seconds in which a rank of the largest node exchanges its share of the data with the ranks beside
+   it; 0 with one rank per node. */
 double cost_inside(const struct plan_request *q);
-
-/* Seconds for one byte of each rank of the largest node over the rails; alone: of one rank. */
-double cost_rail_share(const struct plan_request *q, int alone);
-
-/* Seconds in which a rank combines so many bytes; 0 where nothing is combined. */
-double cost_combining(const struct plan_request *q, double bytes);
 
 int cost_largest_node(const struct topo *t); /* ranks of it */
 int cost_log2(int n);                        /* rounded up: steps of a tree over n */
-
-static inline double cost_larger(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 /* How often a request's data goes round: 2 for allreduce, else 1. */
 int cost_passes(const struct plan_request *q);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "planners/algorithms/compose/compose_parts.h"
-#include "planners/links/cost.h"
 #include "planners/links/shares.h"
 
 /* Table II, Single: roots and leaves of the primitives, and whether each is about the root's block
@@ -333,35 +332,6 @@ static int compose_accepts(const struct plan_request *q, char *why, size_t why_s
     return rc;
 }
 
-/* A rank visits all ranks' primitives, and all pairs' for alltoall. */
-enum { MOST_RANKS = 1024 };
-
-static const char *compose_pays(const struct plan_request *q)
-{
-    if (q->topo->nranks > MOST_RANKS || q->collective == COLL_ALLTOALL)
-        return plan_pays_by_name(q);
-    return plan_pays_on_idle_rails(q);
-}
-
-/*
- * By its own recipe: rings of nodes and, inside them, each with each. One primitive alone is cut
- * over the root's node, which deals out the stripes and exchanges them. Of many, each passes whole
- * over its root's rail.
- */
-static double compose_cost(const struct plan_request *q)
-{
-    const struct topo *t = q->topo;
-    int g = cost_largest_node(t), rooted = plan_is(q->collective, PLAN_ROOTED);
-    double total = (double)plan_total_bytes(q), share = total / t->nranks;
-    double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
-    double inside = cost_inside(q) * (rooted && plan_is_vector(q->collective) ? 2 : 1);
-    double round = (t->nnodes - 1) * (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
-                   (g > 1 ? 2 * cost_local_latency(t) : 0);
-    double busiest = cost_larger(cost_larger(cost_crossing(q), inside), cost_combining(q, total));
-
-    return cost_passes(q) * round + cost_messages(q) + busiest;
-}
-
 const struct plan_algorithm plan_compose = {
     .name = "compose",
     .collectives = ((1u << COLL_COUNT) - 1) &
@@ -369,8 +339,7 @@ const struct plan_algorithm plan_compose = {
                      1u << COLL_NEIGHBOR_ALLTOALL | 1u << COLL_SCAN | 1u << COLL_EXSCAN),
     .description = "multicasts and reductions factorised over a hierarchy: stripes, ring, tree",
     .source = "HiCCL, sections III and IV",
-    .pays = compose_pays,
-    .cost = compose_cost,
+    .pays = plan_pays_by_name,
     .accepts = compose_accepts,
     .build = compose_build,
 };

@@ -237,7 +237,7 @@ static double packing(const struct plan_request *q)
 {
     int packs = plan_is(q->collective, PLAN_COMBINES) && !plan_is_vector(q->collective);
 
-    return packs ? cost_combining(q, (double)plan_total_bytes(q)) : 0;
+    return packs ? (double)plan_total_bytes(q) / cost_local_rate(q) : 0;
 }
 
 static int is_direct(const struct plan_request *q)
@@ -256,9 +256,7 @@ static double lanes_cost(const struct plan_request *q)
 
     return cost_passes(q) * (is_direct(q) ? 1 : cost_log2(t->nnodes)) *
                (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
-           2 * cost_local_latency(t) + cost_messages(q) +
-           cost_larger(times_the_least(q) * cost_crossing(q),
-                       cost_combining(q, (double)plan_total_bytes(q))) +
+           2 * cost_local_latency(t) + cost_messages(q) + times_the_least(q) * cost_crossing(q) +
            cost_inside(q) + packing(q);
 }
 

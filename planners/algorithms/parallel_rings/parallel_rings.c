@@ -246,8 +246,6 @@ static const char *rings_pays(const struct plan_request *q)
         return "the root is alone on its node, and all its rails are its own";
     if (is_long(q))
         return "on so many nodes, lanes send as much in fewer operations";
-    if (t->nnodes == 1 && rings_sockets_matter(t, 0))
-        return NULL;
     return plan_pays_on_idle_rails(q);
 }
 
@@ -267,16 +265,12 @@ static double rings_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
     int g = cost_largest_node(t), steps = t->nnodes - 1;
-    int whole = plan_is(q->collective, PLAN_ROOTED) && plan_is_vector(q->collective);
-    double crossing = rings_crossing(q), total = (double)plan_total_bytes(q);
-    /* A root gives its node all, and each other rank its share. */
-    double inside = whole ? cost_exchange(q, total) : cost_inside(q);
+    double crossing = rings_crossing(q), inside = cost_inside(q);
     double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
     double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
     double local = g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(q) : 0;
     double round = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t));
-    double busiest = cost_larger(cost_larger(crossing, inside), cost_combining(q, total));
-    double posting = cost_messages(q);
+    double busiest = crossing > inside ? crossing : inside, posting = cost_messages(q);
 
     if (plan_is(q->collective, PLAN_ROOTED))
         return cost_passes(q) * (round + local) + posting + busiest;
