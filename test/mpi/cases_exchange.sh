@@ -62,6 +62,17 @@ exchange_is_watched() {
     finish
 }
 
+# A question stands for the calls that passed unasked behind a large one, so that exchanges meet in time.
+exchange_meets() {
+    local ranks=4
+
+    right "large skewed exchanges alone, which have to pay for setting up" $ranks COLLSHIM_MIN_BYTES=64KiB \
+        COLLSHIM_TEST_SHARE=2 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' -- "$programs/exchange" 9 300 large
+    want_number alltoallv '.native["the calls so far have not paid for setting up"]' -ge $ranks
+    want_number alltoallv .balancing.predictions -gt 0
+    finish
+}
+
 # Ranks that are very unlike. Two rails into the second node: half of the bytes for rank 2 are relayed by rank
 # 3, if by any rank.
 exchange_is_lopsided() {
@@ -177,6 +188,7 @@ cases_exchange() {
     neighbors 3 150 native COLLSHIM_TOPOLOGY='node:2 rank:2,1' COLLSHIM_MODE=verify
     neighbors_are_watched
     exchange_is_watched
+    exchange_meets
     exchange_is_lopsided
     floats
     [ "$quick" -eq 1 ] || floats COLLSHIM_MIN_BYTES=64KiB

@@ -9,6 +9,7 @@
  *           Alltoallv in place truncates messages where ranks have types of their own
  *   started as odd; half of the calls are nonblocking, and their types are freed before they end.
  *           Under Open MPI 4 it needs the shim (prepare)
+ *   large   large skewed calls alone
  *   phases  many small calls, then large skewed ones, then demands that change from call to call
  *
  * Blocks lie in any order with gaps between; some pairs, rows and columns are empty, some messages
@@ -366,6 +367,12 @@ static void phases(void)
                draw_below(&d, world_size));
 }
 
+static void large(int calls)
+{
+    for (int i = 0; i < calls; i++)
+        skewed(150000, 1000, 0);
+}
+
 /* Wrong on all ranks alike, so that no rank waits: the library answers, and the communicator lives.
  */
 static void wrong_calls(void)
@@ -471,6 +478,9 @@ int main(int argc, char **argv)
     some_odd = some_started || !strcmp(how, "odd");
     if (!strcmp(how, "phases")) {
         phases();
+        calls = 0;
+    } else if (!strcmp(how, "large")) {
+        large(calls);
         calls = 0;
     } else {
         between_groups();

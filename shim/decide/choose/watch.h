@@ -35,6 +35,7 @@ struct watch {
     uint32_t slower : 1; /* active: one of them because it was measured */
     uint32_t fresh : 1;  /* active: since this call */
     uint32_t seen : 1;   /* the caller's */
+    uint32_t unpaid : 1; /* the caller's: the last question's call was too early, not too small */
 };
 
 enum watch_turn {

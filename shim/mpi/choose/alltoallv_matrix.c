@@ -142,6 +142,12 @@ enum reason matrix_begin(struct matrix_call *r, MPI_Comm comm, int n, enum plan_
     return REASON_SIZES;
 }
 
+/* Calls that passed behind a large one are taken to be like it. */
+uint32_t matrix_passed(const struct matrix_call *r)
+{
+    return r->watch.unpaid ? watch_passed(&r->watch) : 0;
+}
+
 /* The size of a call is what one rank sends on average, as with Alltoall. */
 static uint64_t share_of(uint64_t sum, int n)
 {
@@ -327,6 +333,7 @@ void matrix_end(struct matrix_call *r, enum reason native)
         watch_was_slower(&r->watch);
     else if (native && native != REASON_BALANCED) /* it knows of that */
         watch_was_vain(&r->watch);
+    r->watch.unpaid = native == REASON_UNPAID;
     if ((int)r->watch.active != r->was_active)
         count_exchange(COUNT_CHANGES, 1);
     remember(r);

@@ -63,6 +63,10 @@ int matrix_balances(MPI_Comm comm, enum plan_collective c);
 /* As matrix_begin, of a nonblocking call: where matrix_balances. */
 enum reason matrix_begin_known(struct matrix_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
+/* If r->turn is WATCH_ASK: for how many calls does the question stand, besides? The same on all
+   ranks. */
+uint32_t matrix_passed(const struct matrix_call *r);
+
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
    own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as
    above, and the size of the call. */

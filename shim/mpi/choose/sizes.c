@@ -27,6 +27,7 @@ static const uint16_t pauses[] = {4, 64, 256, 1024};
 struct memory {
     struct pause {
         uint16_t wait, level; /* level: vain questions in a row, so 0 until all ranks have memory */
+        uint16_t passed;      /* calls that wait behind a large one, and are taken to be like it */
     } gatherv, scatterv;
 };
 
@@ -84,15 +85,15 @@ static struct pause *pause_of(struct memory *m, enum plan_collective c)
 static void begin_to_wait(struct pause *p)
 {
     p->wait = pauses[p->level];
+    p->passed = 0;
     p->level += p->level + 1u < sizeof pauses / sizeof *pauses;
 }
 
 uint32_t sizes_passed(MPI_Comm comm, enum plan_collective c)
 {
     struct memory *m = memory_of(comm);
-    unsigned level = m ? pause_of(m, c)->level : 0;
 
-    return level ? pauses[level - 1] : 0;
+    return m ? pause_of(m, c)->passed : 0;
 }
 
 /* Does the user want every call rerouted that can be? */
@@ -105,8 +106,10 @@ void sizes_were_vain(MPI_Comm comm, enum plan_collective c)
 {
     struct memory *m = memory_of(comm);
 
-    if (m && !always(c))
-        begin_to_wait(pause_of(m, c));
+    if (!m || always(c))
+        return;
+    begin_to_wait(pause_of(m, c));
+    pause_of(m, c)->passed = pause_of(m, c)->wait;
 }
 
 int sizes_wait(MPI_Comm comm, enum plan_collective c)
@@ -178,7 +181,7 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
     if (why && !always(c))
         begin_to_wait(pause_of(m, c));
     else
-        *pause_of(m, c) = (struct pause){0};
+        *pause_of(m, c) = (struct pause){.passed = pause_of(m, c)->passed};
     return why;
 }
 

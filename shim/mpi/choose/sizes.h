@@ -60,8 +60,8 @@ enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *cla
 int sizes_share(struct mpi_comm *c, int root, struct counts counts, MPI_Datatype type,
                 size_t *bytes, uint64_t *offset);
 
-/* How many calls at least have passed between the last question and this one? The same on all
-   ranks. */
+/* Behind sizes_agree: for how many calls does the question stand, besides? The same on all ranks.
+ */
 uint32_t sizes_passed(MPI_Comm comm, enum plan_collective c);
 
 /* The call that was agreed on ran natively, and others like it will. */

@@ -235,7 +235,7 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
         sent = received;
     else
         wrong |= sizes_of(&a->send, a->size, NULL, &sent) < 0;
-    call->passed = watch_passed(&r->watch);
+    call->passed = matrix_passed(r);
     return matrix_ask(r,
                       a->cannot ? a->cannot
                       : wrong   ? REASON_ARGUMENTS
