@@ -73,7 +73,9 @@ class Checks:
             return None if path.exists() else "not in the tree"
         if not os.access(path, os.X_OK):
             return "not in the tree, or not to be run"
-        return self.unknown_option(words, self.help(str(path))) if any(w.startswith("--") for w in words) else None
+        table = words[:2] if words[:1] == ["--table"] else []  # it has options of its own
+        helped = self.help(str(path)) + (self.help(str(path), *table) if table else "")
+        return self.unknown_option(words, helped) if any(w.startswith("--") for w in words) else None
 
     def make(self, words):
         for word in words:
