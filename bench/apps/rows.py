@@ -209,7 +209,7 @@ def moe(share):
     def row(quick):
         tokens, steps = ("512", "2") if quick else ("16384", "12")
         return Row(
-            f"moe-{share}", f"Mixture of experts, {share} of the tokens to one", [], [], compiled(TESTS / "moe.c"),
+            f"moe-{share}", f"Mixture of experts in 12 steps, {share} of the tokens to one", [], [], compiled(TESTS / "moe.c"),
             ["./driver", tokens, str(share), steps, "0"],
             [Figure("time", "ms", r'"step_ms": ([\d.]+)')],
             [Result(r"^\d+ ([0-9a-f]{16})$")],
