@@ -123,7 +123,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize fuzz unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
@@ -140,7 +140,9 @@ help:
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make fuzz       inputs made for every parser, SECONDS=60 each, by clang; ONLY=TARGET,... for some' \
-  'make bench      the A/B suite on the emulated cluster' \
+	  'make soak       does a long job keep more and more? a million calls, 100,000 communicators' \
+	  'make coverage   which lines of the product the tests run (needs gcovr)' \
+	  'make bench      the A/B suite on the emulated cluster' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
 	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format, order of folders' \
 	  'make format     apply the format' \
@@ -278,7 +280,7 @@ $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
 # The transport over MPI runs there without MPI, on a table of functions.
 $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
-$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # Inputs for every parser: those that are kept, or new ones if SANITIZE has libFuzzer. Some files include a source,
 # for what is static in it.
 FUZZER   := $(findstring fuzzer,$(SANITIZE))
@@ -344,6 +346,11 @@ test-gpu: $(GPU_TESTS) $(if $(NCCL),$(addprefix $(B)/,libcollshim.so libcollshim
 # The simulated driver and its programs, under sanitizers.
 sanitize: $(if $(NVCC),$(IMAGE))
 	@test/gpu/sanitize.sh $(B)
+
+soak: test-programs all
+	@test/mpi/soak.sh $(B)
+coverage:
+	@test/coverage.sh $(B)/coverage
 
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
