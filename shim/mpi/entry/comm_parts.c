@@ -14,7 +14,7 @@
 
 const struct comm_part comm_parts[] = {
     {.drain = pending_drain, .drop = pending_drain},
-    {.drop = channels_part},
+    {.drop = channels_leave},
     {.make = nonblocking_spare, .drop = nonblocking_drop_spare},
     {.open = matrix_open, .close = matrix_close, .drop = matrix_drop, .renew = matrix_forget},
     {.drop = mpi_comm_forget_plans},
