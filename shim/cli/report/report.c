@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config/base/text.h"
 #include "config/settings/settings.h"
@@ -22,10 +23,12 @@
 #include "shim/cli/report/lines.h"
 #include "shim/cli/report/nccl_choices.h"
 #include "shim/cli/report/rails_show.h"
+#include "shim/cli/report/waits_show.h"
 
 static const char help[] =
     "collshim report FILE [--all] [--wide] [--json | --csv TABLE]\n"
-    "collshim report FILE --html PAGE | --plot PICTURE | --svg PICTURE | --png PICTURE\n"
+    "collshim report FILE --html PAGE | --trace FILE | --plot PICTURE | --svg PICTURE | --png "
+    "PICTURE\n"
     "collshim report --diff OLD NEW [--all]\n"
     "\n"
     "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every call site "
@@ -42,12 +45,16 @@ static const char help[] =
     "network\n"
     "  --csv TABLE      print one table as CSV: sites, late, collectives, sizes, native, rails,\n"
     "                   by_rank, choices or settings\n"
-    "  --diff           what changed between two runs, by call site\n"
+    "  --diff           what changed between two runs, by call site; between folders of runs, as\n"
+    "                   `collshim gate` has it, with its exit status\n"
     "  --svg PICTURE, --png PICTURE\n"
     "                   also draw the time of the call sites, by gnuplot\n"
     "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
     "in\n"
     "                   .png or .svg\n"
+    "  --trace FILE     also write the sampled calls for Perfetto (ui.perfetto.dev): a track for "
+    "each\n"
+    "                   rank, and arrows from late ranks to those that waited\n"
     "  --json           print the report as one JSON object, in a fixed order of keys\n"
     "\n"
     "How to read the call sites\n"
@@ -62,6 +69,11 @@ static const char help[] =
     "  saved       seconds of all ranks: the medians' difference times the rerouted calls, and "
     "two\n"
     "              standard errors of it; - where either way was timed less than three times\n"
+    "  waiting     of sampled calls, the part in which ranks waited for one that worked longer "
+    "since\n"
+    "              the collective before; no schedule can save it. Time lost in an earlier "
+    "collective\n"
+    "              counts as moving. Barrier and small calls are sampled too\n"
     "How to read the table\n"
     "  calls       of all ranks together; total is the collective's bytes, from this size up to "
     "twice\n"
@@ -389,6 +401,7 @@ static void print_table(const struct report *r, size_t most)
     }
     nccl_choices_print(r->nccl);
     rails_print(r->root, most > SITES_SHOWN ? most : RAILS_SHOWN);
+    waits_print(r->root);
     if (!seen)
         puts("\nNone of the collectives that can be rerouted was called.");
     sites_advise(r->root);
@@ -484,9 +497,15 @@ static int draw(const struct report *r, const char *picture)
     return gnuplot_close(f, picture);
 }
 
-static int diff(char **path, size_t most)
+static int diff(char **argv, size_t most)
 {
     struct report old = {0}, new = {0};
+    char **path = argv + 1;
+    struct stat st;
+
+    for (int i = 0; i < 2; i++)
+        if (!stat(path[i], &st) && S_ISDIR(st.st_mode))
+            return cli_gate(3, argv);
     int code = open_report(path[0], &old);
 
     code = code ? code : open_report(path[1], &new);
@@ -512,7 +531,7 @@ static const struct csv_table tables[] = {
 /* What is wanted of a report; NULL: not. */
 struct output {
     int json;
-    const char *csv, *html, *plot, *bars;
+    const char *csv, *html, *plot, *bars, *trace;
     size_t most;
 };
 
@@ -533,10 +552,11 @@ static int show_text(const struct report *r, const struct output *o)
     cli_capture();
     print_table(r, o->most);
     cli_print_captured();
-    return o->html   ? write_page(r, o->html)
-           : o->plot ? draw(r, o->plot)
-           : o->bars ? sites_draw(r->root, o->bars)
-                     : CLI_OK;
+    return o->html    ? write_page(r, o->html)
+           : o->plot  ? draw(r, o->plot)
+           : o->bars  ? sites_draw(r->root, o->bars)
+           : o->trace ? waits_trace(r->root, o->trace)
+                      : CLI_OK;
 }
 
 static int show(const char *path, const struct output *o)
@@ -562,11 +582,11 @@ int cli_report(int argc, char **argv)
     struct output o = {0};
     const char *svg = NULL, *png = NULL;
     int all = 0, differ = 0;
-    const struct cli_option options[] = {{"--json", &o.json, NULL},      {"--all", &all, NULL},
-                                         {"--diff", &differ, NULL},      {"--plot", NULL, &o.plot},
-                                         {"--svg", NULL, &svg},          {"--png", NULL, &png},
-                                         {"--html", NULL, &o.html},      {"--csv", NULL, &o.csv},
-                                         {"--wide", &cli_is_wide, NULL}, {NULL, NULL, NULL}};
+    const struct cli_option options[] = {
+        {"--json", &o.json, NULL},   {"--all", &all, NULL},   {"--diff", &differ, NULL},
+        {"--plot", NULL, &o.plot},   {"--svg", NULL, &svg},   {"--png", NULL, &png},
+        {"--html", NULL, &o.html},   {"--csv", NULL, &o.csv}, {"--wide", &cli_is_wide, NULL},
+        {"--trace", NULL, &o.trace}, {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help);
 
     if (n < 0)
@@ -575,9 +595,10 @@ int cli_report(int argc, char **argv)
         return cli_usage("report", differ ? "--diff takes two files"
                                    : n    ? "one file at a time"
                                           : "a file is missing");
-    if (o.json + !!o.csv + !!o.html + !!o.plot + !!svg + !!png + differ > 1)
-        return cli_usage("report",
-                         "one of --json, --csv, --html, --plot, --svg, --png and --diff, not both");
+    if (o.json + !!o.csv + !!o.html + !!o.plot + !!svg + !!png + !!o.trace + differ > 1)
+        return cli_usage(
+            "report",
+            "one of --json, --csv, --html, --plot, --svg, --png, --trace and --diff, not both");
     if (o.plot && !ends_in(o.plot, ".png") && !ends_in(o.plot, ".svg"))
         return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", o.plot);
     if ((svg && !ends_in(svg, ".svg")) || (png && !ends_in(png, ".png")))
@@ -585,7 +606,7 @@ int cli_report(int argc, char **argv)
                          svg ? svg : png, svg ? "svg" : "png");
     o.most = all ? SIZE_MAX : SITES_SHOWN;
     o.bars = svg ? svg : png;
-    int code = differ ? diff(argv + 1, o.most) : show(argv[1], &o);
+    int code = differ ? diff(argv, o.most) : show(argv[1], &o);
     lines_close();
     return code;
 }
