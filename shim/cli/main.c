@@ -26,6 +26,7 @@ static const struct command {
      cli_report},
     {"site", "add up the reports of many jobs: which gained, and why others did not", cli_site},
     {"top", "watch the running jobs of this node", cli_top},
+    {"stuck", "say which ranks of a job that hangs are where, and which they wait for", cli_stuck},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

@@ -11,7 +11,7 @@
 
 /* A failed call is not counted: its communicator may be none. (MPICH 5.0.2 returns MPI_SUCCESS
    behind an error handler, for MPI_COMM_NULL as well.) */
-static int leave(const char *cfa, MPI_Comm comm, int rc)
+int mpi_sited_leave(const char *cfa, MPI_Comm comm, int rc)
 {
     uint64_t now = 0;
     int size;
@@ -34,7 +34,7 @@ static int leave(const char *cfa, MPI_Comm comm, int rc)
         const char *cfa = __builtin_dwarf_cfa();                                                   \
                                                                                                    \
         site_enter(__builtin_return_address(0), cfa);                                              \
-        return leave(cfa, comm, NAMED(mpi_wrap_##name) arguments);                                 \
+        return mpi_sited_leave(cfa, comm, NAMED(mpi_wrap_##name) arguments);                       \
     }
 
 #include "shim/mpi/api/width_int.h"
