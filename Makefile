@@ -280,7 +280,7 @@ $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
 # The transport over MPI runs there without MPI, on a table of functions.
 $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
-$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.

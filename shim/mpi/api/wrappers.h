@@ -19,6 +19,8 @@ int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
                                  MPI_Request *request);
 
+int mpi_sited_Barrier(MPI_Comm comm);
+
 /* Those that keep the roll (rolled.c). */
 int mpi_rolled_Finalize(void);
 int mpi_rolled_Barrier(MPI_Comm comm);
@@ -32,9 +34,12 @@ int mpi_rolled_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
 int mpi_rolled_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
                                    MPI_Request *request);
 
-/* Each collective's, the same with its call site (sited.c), and with the roll too. The call of a
-   wrapper with a call site is over: counts it, and returns rc. */
-int mpi_sited_leave(const char *cfa, MPI_Comm comm, int rc);
+/* A call between site_enter and this is over (sited.c): counts it, and returns rc. root: -1 for
+ * none.
+ */
+int mpi_sited_leave(const char *cfa, MPI_Comm comm, int rc, int root, int is_started);
+
+/* Each collective's, the same with its call site (sited.c), and with the roll too. */
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     int NAMED(mpi_wrap_##name) parameters;                                                         \
     int NAMED(mpi_sited_##name) parameters;                                                        \

@@ -63,22 +63,23 @@ static const struct backend_entry entries[] = {
 #define ROLL_MAKER(name, n) ROLLED(name),
 #define ROLL_OTHER(name) ROLLED(name),
 #include "shim/mpi/entry/rolled.def"
+    SITED(Barrier),
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
-#define ROLLED_ALONE(name, n)
+#define WATCHED(name, n)
 #define SYMBOL(name, n) ENTRY(name),
 #include "shim/preload/symbols.def"
 #undef SYMBOL
     {NULL, NULL},
 };
 enum {
-    ENTRIES_SITED = 0
+    ENTRIES_SITED = 1
 #define COLLECTIVE(name, parameters, arguments) +2
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
     ,
-    ENTRIES_ROLLED = ENTRIES_SITED
+    ENTRIES_ROLLED = ENTRIES_SITED - 1
 #define ROLL_MAKER(name, n) +1
 #define ROLL_OTHER(name) +1
 #include "shim/mpi/entry/rolled.def"

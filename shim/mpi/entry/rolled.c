@@ -201,11 +201,14 @@ static inline struct roll_line *enter(struct roll_line *l, enum roll_what what, 
                                             .form = (uint8_t)form});
 }
 
-#define SITED(name, arguments)                                                                     \
+/* Of a function without such a parameter; those of others hide it. */
+#pragma GCC diagnostic ignored "-Wshadow"
+enum { root = ROLL_NO_ROOT };
+
+#define SITED(started, call)                                                                       \
     (settings_want_report()                                                                        \
-         ? (site_enter(HERE),                                                                      \
-            mpi_sited_leave(__builtin_dwarf_cfa(), comm, NAMED(mpi_wrap_##name) arguments))        \
-         : NAMED(mpi_wrap_##name) arguments)
+         ? (site_enter(HERE), mpi_sited_leave(__builtin_dwarf_cfa(), comm, call, root, started))   \
+         : (call))
 #define HERE __builtin_return_address(0), __builtin_dwarf_cfa()
 #define ENTER(comm, what, form, ...)                                                               \
     struct roll_line *l = line_of(comm);                                                           \
@@ -247,7 +250,7 @@ static void note_start(MPI_Request request, const void *from, const char *cfa)
     int NAMED(mpi_rolled_##Name) parameters                                                        \
     {                                                                                              \
         ENTER(comm, ROLL_##Name, ROLL_BLOCKING, WHAT_##Name);                                      \
-        int rc = SITED(Name, arguments);                                                           \
+        int rc = SITED(0, NAMED(mpi_wrap_##Name) arguments);                                       \
                                                                                                    \
         roll_leave(l);                                                                             \
         return rc;                                                                                 \
@@ -256,13 +259,13 @@ static void note_start(MPI_Request request, const void *from, const char *cfa)
     int NAMED(mpi_rolled_I##name) parameters                                                       \
     {                                                                                              \
         ENTER(comm, ROLL_##Name, ROLL_STARTED, WHAT_##Name);                                       \
-        return SITED(I##name, arguments);                                                          \
+        return SITED(1, NAMED(mpi_wrap_I##name) arguments);                                        \
     }
 #define PERSISTENT_(Name, parameters, arguments)                                                   \
     int NAMED(mpi_rolled_##Name##_init) parameters                                                 \
     {                                                                                              \
         ENTER(comm, ROLL_##Name, ROLL_MADE, WHAT_##Name);                                          \
-        int rc = SITED(Name##_init, arguments);                                                    \
+        int rc = SITED(1, NAMED(mpi_wrap_##Name##_init) arguments);                                \
                                                                                                    \
         note_request(l, rc, request);                                                              \
         roll_leave(l);                                                                             \
@@ -284,7 +287,7 @@ static void note_start(MPI_Request request, const void *from, const char *cfa)
 int mpi_rolled_Barrier(MPI_Comm comm)
 {
     ENTER(comm, ROLL_Barrier, ROLL_BLOCKING, ANY, NONE);
-    int rc = mpi.Barrier(comm);
+    int rc = settings_want_report() ? mpi_sited_Barrier(comm) : mpi_library.Barrier(comm);
 
     roll_leave(l);
     return rc;
@@ -293,7 +296,7 @@ int mpi_rolled_Barrier(MPI_Comm comm)
 int mpi_rolled_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
     ENTER(comm, ROLL_Barrier, ROLL_STARTED, ANY, NONE);
-    return mpi.Ibarrier(comm, request);
+    return mpi_library.Ibarrier(comm, request);
 }
 
 int mpi_rolled_Finalize(void)
