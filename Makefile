@@ -123,10 +123,10 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-gpu sanitize faults unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
-               $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+               $(B)/test/yield.so $(B)/test/cores.so $(B)/test/faults.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
@@ -140,6 +140,7 @@ help:
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make bench      the A/B suite on the emulated cluster' \
+  'make faults     each allocation, descriptor, thread and file call of collshim fails, a job for each' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
 	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format, order of folders' \
 	  'make format     apply the format' \
@@ -202,6 +203,9 @@ $(B)/pic/shim/preload/jumps.o: transports/net/nccl_calls.def
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
 SHARED := -shared -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
+# What the preload and the backends allocate comes from shim/preload/reserve.c where the system refuses it.
+RESERVED := $(SHARED) $(foreach f,malloc calloc realloc aligned_alloc strdup strndup free,-Wl,--wrap=$(f))
+RESERVE  := $(call pic,shim/preload/reserve.c)
 inputs  = $(filter-out $(B)/found/% %.def %.map %.h %.inc,$^)
 
 # $(call program,FILE,INPUTS[,LIBRARIES[,FLAGS[,LINKER]]]): FILE in $(B)/ is linked from INPUTS
@@ -217,13 +221,13 @@ endef
 stand_in = $(call program,$(1),$(2),$(3),-shared -Wl$(comma)-z$(comma)now -Wl$(comma)-soname$(comma)$(notdir $(1)))
 
 # The preload: libc and nothing else.
-PRELOAD_FLAGS := $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map
+PRELOAD_FLAGS := $(RESERVED) -nostartfiles -Wl,--version-script=shim/preload/exports.map
 $(call program,libcollshim.so,$(call pic,$(wildcard shim/preload/*.[cS])),,$(PRELOAD_FLAGS))
 $(B)/libcollshim.so: shim/preload/exports.map
 
 # Backends, benches and test programs: one source, compiled once per family.
 define family_rules
-$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ),-l:libyaml.a,$(SHARED),$(LINK_$(1)))
+$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ) $(RESERVE),-l:libyaml.a,$(RESERVED),$(LINK_$(1)))
 $(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-overhead-$(1),$(call of,$(1),bench/overhead/overhead.c \
   $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
@@ -246,8 +250,8 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 $(call stand_in,linkable/libmpi_abi.so.1,$(call pic,shim/abi/linkable.c))
 
-$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN),\
-  -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
+$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN) $(RESERVE),\
+  -l:libyaml.a -ldl -lm -lpthread,$(RESERVED))
 # NCCL's tuner and profiler. NCCL may close it and open it again: it stays, with what it has counted.
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED) -Wl$(comma)-z$(comma)nodelete)
@@ -280,9 +284,10 @@ $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Is
 $(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
-# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.
+# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, faults, a tracer.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
+$(call program,test/faults.so,test/faults/faults.c,-ldl,-fPIC -shared)
 $(call program,test/trace.so,test/ways/trace.c,-lpthread,-fPIC -shared)
 $(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
@@ -312,6 +317,9 @@ test:
 	scripts/test
 bench: all
 	bench/run
+# Each call of ours on the system fails once, under each MPI.
+faults: all test-programs
+	test/faults/run.sh $(B)
 unit: $(B)/unit
 	@$<
 # How good the choice of algorithms is by the model.
