@@ -123,7 +123,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize faults unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-gpu sanitize faults soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/yield.so $(B)/test/cores.so $(B)/test/faults.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
@@ -139,6 +139,8 @@ help:
 	  'make test-programs  build what the other suites run' \
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
+	  'make soak       does a long job keep more and more? a million calls, 100,000 communicators' \
+	  'make coverage   which lines of the product the tests run (needs gcovr)' \
 	  'make bench      the A/B suite on the emulated cluster' \
   'make faults     each allocation, descriptor, thread and file call of collshim fails, a job for each' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
@@ -281,7 +283,7 @@ $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
 # The transport over MPI runs there without MPI, on a table of functions.
 $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
-$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, faults, a tracer.
@@ -339,6 +341,11 @@ test-gpu: $(GPU_TESTS) $(if $(NCCL),$(addprefix $(B)/,libcollshim.so libcollshim
 # The simulated driver and its programs, under sanitizers.
 sanitize: $(if $(NVCC),$(IMAGE))
 	@test/gpu/sanitize.sh $(B)
+
+soak: test-programs all
+	@test/mpi/soak.sh $(B)
+coverage:
+	@test/coverage.sh $(B)/coverage
 
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.

@@ -13,7 +13,7 @@
 #define COLLSHIM_VERSION "of no version" /* the Makefile knows the version */
 #endif
 
-enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
+enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_LOSS = 3 };
 
 /* The subcommands. argv[0] is the subcommand's name. Return an enum cli_exit. */
 int cli_info(int argc, char **argv);
@@ -23,6 +23,7 @@ int cli_plan(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_exec(int argc, char **argv); /* does not return once the command runs */
+int cli_gate(int argc, char **argv);
 int cli_site(int argc, char **argv);
 int cli_top(int argc, char **argv);
 

@@ -19,7 +19,7 @@ struct tuner_comm {
     int nranks, nnodes;
 };
 
-static void tell(abi_logger log, int level, const char *what)
+static void log_line(abi_logger log, int level, const char *what)
 {
     if (log)
         log(level, ABI_LOG_INIT | ABI_LOG_TUNING, __FILE__, __LINE__,
@@ -36,12 +36,12 @@ static int open_comm(int version, void **context, size_t nranks, size_t nnodes, 
 
     *context = NULL;
     if (plugin_refuses()) {
-        tell(log, ABI_LOG_WARN,
-             "a bad setting is refused (COLLSHIM_STRICT, or a profile of another hash than its "
-             "name has)");
+        log_line(log, ABI_LOG_WARN,
+                 "a bad setting is refused (COLLSHIM_STRICT, or a profile of another hash than its "
+                 "name has)");
         return ABI_INVALID_USAGE;
     }
-    tell(log, ABI_LOG_INFO, "NCCL's tuner");
+    log_line(log, ABI_LOG_INFO, "NCCL's tuner");
     plugin_report_tuner(version);
     c = malloc(sizeof *c);
     if (c)

@@ -78,8 +78,8 @@ static int same_entry(const struct guard_entry *a, const struct guard_entry *b)
     struct guard_entry x = *a, y = *b;
 
     x.cost.agreement = y.cost.agreement = 0;
-    memset(x.turns.mine, 0, sizeof x.turns.mine);
-    memset(y.turns.mine, 0, sizeof y.turns.mine);
+    memset(x.slots.mine, 0, sizeof x.slots.mine);
+    memset(y.slots.mine, 0, sizeof y.slots.mine);
     return !memcmp(&x, &y, sizeof x);
 }
 

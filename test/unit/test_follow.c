@@ -27,10 +27,10 @@ static double noise(struct rng *r)
 }
 
 /* One call that takes seconds[rank]. All ranks must do the same behind it. */
-static enum follow_turn call(struct job *j, const double *seconds)
+static enum follow_answer call(struct job *j, const double *seconds)
 {
     double most[FOLLOW_VALUES] = {-1e9, -1e9, -1e9, -1e9};
-    enum follow_turn turn = FOLLOW_ON;
+    enum follow_answer answer = FOLLOW_ON;
     int due = 0;
 
     for (int r = 0; r < RANKS; r++) {
@@ -49,14 +49,14 @@ static enum follow_turn call(struct job *j, const double *seconds)
             most[i] = value[i] > most[i] ? value[i] : most[i];
     }
     for (int r = 0; r < RANKS; r++) {
-        enum follow_turn own = follow_hear(&j->rank[r], most, j->agreement * (1 + r));
+        enum follow_answer own = follow_hear(&j->rank[r], most, j->agreement * (1 + r));
 
-        ck_assert(r == 0 || own == turn);
-        turn = own;
+        ck_assert(r == 0 || own == answer);
+        answer = own;
     }
-    j->measured += turn == FOLLOW_MEASURE;
-    j->probed += turn == FOLLOW_PROBE;
-    return turn;
+    j->measured += answer == FOLLOW_MEASURE;
+    j->probed += answer == FOLLOW_PROBE;
+    return answer;
 }
 
 static void measured(struct job *j, int changed, int unequal)
@@ -66,7 +66,7 @@ static void measured(struct job *j, int changed, int unequal)
 }
 
 /* A call of some seconds, of which rank 2 alone sees all that it is slower. */
-static enum follow_turn usual_call(struct job *j, double seconds, double slower)
+static enum follow_answer usual_call(struct job *j, double seconds, double slower)
 {
     double time[RANKS];
 
@@ -281,12 +281,12 @@ START_TEST(test_follow__a_rail_that_flaps_changes_plans_ever_more_rarely)
     measured(&j, 1, 0);
     for (int i = 0; i < CALLS; i++) {
         slow = i / calls_each[_i] % 2;
-        enum follow_turn turn = usual_call(&j, .3, slow > planned ? 2 : 1);
+        enum follow_answer answer = usual_call(&j, .3, slow > planned ? 2 : 1);
 
-        for (int r = 0; turn == FOLLOW_PROBE && r < RANKS; r++)
+        for (int r = 0; answer == FOLLOW_PROBE && r < RANKS; r++)
             follow_probed(&j.rank[r], 0);
-        if (turn == FOLLOW_ON || slow == planned) {
-            if (turn == FOLLOW_MEASURE)
+        if (answer == FOLLOW_ON || slow == planned) {
+            if (answer == FOLLOW_MEASURE)
                 measured(&j, 0, planned);
             continue;
         }

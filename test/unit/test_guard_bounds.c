@@ -57,7 +57,7 @@ START_TEST(test_guard_bounds__reroutes_that_cannot_serve_are_dropped_for_good)
 }
 END_TEST
 
-/* At any call, in the midst of a block too. */
+/* At any call, in the midst of a run too. */
 START_TEST(test_guard_bounds__a_reroute_that_can_no_longer_serve_is_dropped)
 {
     for (int calls = 4; calls < 60; calls++) {

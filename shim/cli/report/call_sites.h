@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { SITES_SHOWN = 20 };
+enum { SITES_SHOWN = 20, SITES_FUNCTION = 160 };
 
 struct site_line {
     const char *object, *build_id, *collective, *algorithm, *reason;
@@ -39,6 +39,16 @@ void sites_advise(json_t *root);
 
 /* Bars of the sites that took most time. Returns an enum cli_exit. */
 int sites_draw(json_t *root, const char *picture);
+
+/* The rows in the order of their offsets; the caller frees them. NULL: no memory. */
+struct site_line *sites_lines(json_t *root, size_t *n);
+
+/* The function that makes the call; "": not known. */
+void sites_function(const struct site_line *s, char function[SITES_FUNCTION]);
+
+/* Are the sites of two runs, with their functions, one call of the program? */
+int sites_same(const struct site_line *a, const char *function_a, const struct site_line *b,
+               const char *function_b);
 
 /* The differences between two runs, the largest first. Returns an enum cli_exit. */
 int sites_diff(json_t *old, json_t *new, size_t most);

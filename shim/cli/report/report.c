@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config/settings/settings.h"
 #include "shim/cli/cli.h"
@@ -33,7 +34,8 @@ static const char help[] =
     "A job that was killed leaves a partial report, of what rank 0 had counted.\n"
     "\n"
     "  --all            all call sites, not only the first 20, and all rails, not only 32\n"
-    "  --diff           what changed between two runs, by call site\n"
+    "  --diff           what changed between two runs, by call site; between folders of runs, as\n"
+    "                   `collshim gate` has it, with its exit status\n"
     "  --svg PICTURE, --png PICTURE\n"
     "                   also draw the time of the call sites, by gnuplot\n"
     "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
@@ -473,9 +475,15 @@ static int draw(const struct report *r, const char *picture)
     return gnuplot_close(f, picture);
 }
 
-static int diff(char **path, size_t most)
+static int diff(char **argv, size_t most)
 {
     struct report old = {0}, new = {0};
+    char **path = argv + 1;
+    struct stat st;
+
+    for (int i = 0; i < 2; i++)
+        if (!stat(path[i], &st) && S_ISDIR(st.st_mode))
+            return cli_gate(3, argv);
     int code = open_report(path[0], &old);
 
     code = code ? code : open_report(path[1], &new);
@@ -525,7 +533,7 @@ int cli_report(int argc, char **argv)
         return cli_usage("report", "%s: '%s' does not end in .%s", svg ? "--svg" : "--png",
                          svg ? svg : png, svg ? "svg" : "png");
     size_t most = all ? SIZE_MAX : SITES_SHOWN;
-    int code = differ ? diff(argv + 1, most) : show(argv[1], json, most, picture, svg ? svg : png);
+    int code = differ ? diff(argv, most) : show(argv[1], json, most, picture, svg ? svg : png);
     lines_close();
     return code;
 }

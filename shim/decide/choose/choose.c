@@ -39,9 +39,10 @@ enum reason choose_why_nothing(const struct plan_request *q)
     return plan_nothing_pays(q) ? REASON_SHAPE : REASON_SIZE;
 }
 
-enum choose_way choose_way(unsigned *turn)
+enum choose_way choose_way(unsigned *ab_count)
 {
     if (settings.cfg.mode == CFG_MODE_VERIFY)
         return CHOOSE_BOTH;
-    return settings.cfg.mode == CFG_MODE_AB && (*turn)++ % 2 == 0 ? CHOOSE_NATIVE : CHOOSE_REROUTED;
+    return settings.cfg.mode == CFG_MODE_AB && (*ab_count)++ % 2 == 0 ? CHOOSE_NATIVE
+                                                                      : CHOOSE_REROUTED;
 }

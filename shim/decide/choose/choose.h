@@ -27,8 +27,8 @@ int choose_named(const struct plan_request *q, const struct tuning_row *row,
 /* The model's reason for having no candidate for the request. */
 enum reason choose_why_nothing(const struct plan_request *q);
 
-/* COLLSHIM_MODE's action for a rerouted call. turn: counts such calls, for mode ab. */
+/* COLLSHIM_MODE's action for a rerouted call. ab_count: counts such calls, for mode ab. */
 enum choose_way { CHOOSE_REROUTED, CHOOSE_NATIVE, CHOOSE_BOTH };
-enum choose_way choose_way(unsigned *turn);
+enum choose_way choose_way(unsigned *ab_count);
 
 #endif

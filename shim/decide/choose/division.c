@@ -74,7 +74,7 @@ void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES])
 }
 
 /* A row that a profile can keep. */
-static void tell_row(const struct divisions *d, const struct division *one, int ranks)
+static void say_row(const struct divisions *d, const struct division *one, int ranks)
 {
     unsigned long long least = 1ull << (one - d->of);
 
@@ -93,5 +93,5 @@ void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES], int 
     if (correction_note(&one->correction, took[0], took[1]))
         write_recipe(one);
     if (one->correction.settled && !settled)
-        tell_row(d, one, ranks);
+        say_row(d, one, ranks);
 }

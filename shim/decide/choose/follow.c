@@ -138,7 +138,8 @@ static uint32_t less(uint32_t calls, uint32_t by)
     return calls > by ? calls - by : 0;
 }
 
-enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES], double agreement)
+enum follow_answer follow_hear(struct follow *f, const double value[FOLLOW_VALUES],
+                               double agreement)
 {
     unsigned enough = f->vain < MOST_SLOW - 1 ? f->vain + 1 : MOST_SLOW;
 

@@ -65,8 +65,9 @@ void follow_tell(const struct follow *f, double value[FOLLOW_VALUES]);
 
 /* The agreed values; agreement: seconds that agreeing took here. The result is the next action of
    all ranks: */
-enum follow_turn { FOLLOW_ON, FOLLOW_PROBE, FOLLOW_MEASURE };
-enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES], double agreement);
+enum follow_answer { FOLLOW_ON, FOLLOW_PROBE, FOLLOW_MEASURE };
+enum follow_answer follow_hear(struct follow *f, const double value[FOLLOW_VALUES],
+                               double agreement);
 
 /* Probed: no rail was faster than it is planned. cost: seconds that it took, agreed. */
 void follow_probed(struct follow *f, double cost);

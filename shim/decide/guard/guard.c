@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns and rounds. The first rounds follow each other; then the entry is settled. Later rounds are
+ * Slots and rounds. The first rounds follow each other; then the entry is settled. Later rounds are
  * looks. A look calls contenders that are worth a trial again (worth.h), and always the contender
  * in use, which may have become slower. If nothing changes there are at most
  *     F + GUARD_SHARE ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
- * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
- * guard_learn.h draws the conclusions from a round.
+ * rounds in N calls. A deferred clock has fewer of them, because each makes hosts wait that run
+ * ahead. guard_learn.h draws the conclusions from a round.
  */
 #include "shim/decide/guard/guard.h"
 
@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include "planners/choose/variants.h"
-#include "shim/decide/guard/guard_later.h"
+#include "shim/decide/guard/guard_deferred.h"
 #include "shim/decide/guard/guard_learn.h"
 #include "shim/decide/guard/worth.h"
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-enum { FIRST_LOOK = 4, MOST_APART = 256, LATER_APART = 3 * MOST_APART };
+enum { FIRST_LOOK = 4, MOST_APART = 256, DEFERRED_APART = 3 * MOST_APART };
 
 static const double looking = .01;   /* most of the calls' time that agreements on looks take */
 static const double spared_from = 4; /* times longer: a first trial costs more than it may tell */
@@ -42,7 +42,7 @@ int guard_wants_candidates(const struct guard_entry *e)
 
 static uint32_t most_apart(const struct guard_entry *e)
 {
-    return e->clock.later ? LATER_APART : MOST_APART;
+    return e->clock.deferred ? DEFERRED_APART : MOST_APART;
 }
 
 /* Looks are made until the free ones are used up; after that they are some calls apart. Those whose
@@ -75,7 +75,7 @@ static void settle(struct guard_entry *e, const struct view *v)
 }
 
 /* Turns of contender i in the rounds so far. */
-static int turns_of(const struct guard_turns *t, int i)
+static int slots_of(const struct guard_slots *t, int i)
 {
     int n = 0;
 
@@ -84,37 +84,37 @@ static int turns_of(const struct guard_turns *t, int i)
     return n;
 }
 
-/* Is contender i to have a turn rather than contender k, each worth so much? */
-static int is_rather(const struct guard_turns *t, int i, double worth, int k, double most)
+/* Is contender i to have a slot rather than contender k, each worth so much? */
+static int is_rather(const struct guard_slots *t, int i, double worth, int k, double most)
 {
-    int fewer = k < 0 ? 0 : turns_of(t, k) - turns_of(t, i);
+    int fewer = k < 0 ? 0 : slots_of(t, k) - slots_of(t, i);
 
     return worth > 0 && (fewer ? fewer > 0 : worth > most);
 }
 
 /* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
-   that was not, since each tells about the rest. A turn of this round's forerunners is a try. If
-   there are none, the one that is near, which needs a block. Returns how many. */
-static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t turn[GUARD_ROUND])
+   that was not, since each tells about the rest. A slot of this round's forerunners is a try. If
+   there are none, the one that is near, which needs runs. Returns how many. */
+static int pick_slots(const struct guard_entry *e, const struct view *v, uint8_t slot[GUARD_ROUND])
 {
     enum { TRIED, UNTRIED, NEAR, SORTS };
     double most[SORTS] = {0};
     int at[SORTS] = {-1, -1, -1}, n = 1;
 
-    turn[0] = e->best;
+    slot[0] = e->best;
     for (int i = 0; i < e->n; i++) {
-        int untried = !e->evidence.tries[i] && !turns_of(&e->turns, i);
+        int untried = !e->evidence.tries[i] && !slots_of(&e->slots, i);
         int sort = untried ? UNTRIED : worth_is_near(v, i) ? NEAR : TRIED;
         double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (is_rather(&e->turns, i, worth, at[sort], most[sort])) {
+        if (is_rather(&e->slots, i, worth, at[sort], most[sort])) {
             most[sort] = worth;
             at[sort] = i;
         }
     }
     for (int k = 0; k < SORTS; k++)
         if (at[k] >= 0 && (k != NEAR || n == 1))
-            turn[n++] = (uint8_t)at[k];
+            slot[n++] = (uint8_t)at[k];
     return n;
 }
 
@@ -122,45 +122,45 @@ static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t
    the one in use. */
 static int add_round(struct guard_entry *e, const struct view *v)
 {
-    struct guard_turns *t = &e->turns;
-    int n = pick_turns(e, v, t->contender + t->n);
+    struct guard_slots *t = &e->slots;
+    int n = pick_slots(e, v, t->contender + t->n);
 
     t->n += (uint8_t)n;
     t->end[t->rounds++] = t->n;
-    guard_later_begin(&e->clock);
+    guard_deferred_begin(&e->clock);
     e->state = ROUND;
     return n - 1;
 }
 
-/* The same, where none waits. A block is GUARD_ROUNDS rounds of two contenders. */
+/* The same, where none waits. Runs are GUARD_ROUNDS rounds of two contenders. */
 static int compose(struct guard_entry *e, const struct view *v)
 {
-    struct guard_turns *t = &e->turns;
+    struct guard_slots *t = &e->slots;
 
     t->n = t->rounds = t->picked = t->led = e->sizes.elsewhere = 0;
     memset(t->mine, 0, sizeof t->mine);
     int others = add_round(e, v);
-    t->block = others == 1 && worth_is_near(v, t->contender[1]);
-    for (; t->block && t->rounds < GUARD_ROUNDS; t->end[t->rounds++] = t->n += 2)
+    t->in_runs = others == 1 && worth_is_near(v, t->contender[1]);
+    for (; t->in_runs && t->rounds < GUARD_ROUNDS; t->end[t->rounds++] = t->n += 2)
         memcpy(t->contender + t->n, t->contender, 2);
     return others;
 }
 
-/* The turn that is next: those of a contender follow each other in a block. */
-static int next_turn(const struct guard_turns *t)
+/* The slot that is next: those of a contender follow each other in a run. */
+static int next_slot(const struct guard_slots *t)
 {
-    return t->block ? t->picked % GUARD_ROUNDS * 2 + t->picked / GUARD_ROUNDS : t->picked;
+    return t->in_runs ? t->picked % GUARD_ROUNDS * 2 + t->picked / GUARD_ROUNDS : t->picked;
 }
 
 /* Does a call that is not measured come first? One by the contender in use loses nothing. With a
-   later clock one does before each turn. */
+   deferred clock one does before each slot. */
 static int is_led(const struct guard_entry *e)
 {
-    const struct guard_turns *t = &e->turns;
-    int first = t->block && t->picked % GUARD_ROUNDS == 0;
-    int own = t->contender[next_turn(t)] == e->best;
+    const struct guard_slots *t = &e->slots;
+    int first = t->in_runs && t->picked % GUARD_ROUNDS == 0;
+    int own = t->contender[next_slot(t)] == e->best;
 
-    return t->led < (first ? GUARD_LEAD : e->clock.later || (own && !t->block));
+    return t->led < (first ? GUARD_LEAD : e->clock.deferred || (own && !t->in_runs));
 }
 
 static int is_predicted(const struct plan_candidate *c)
@@ -252,12 +252,12 @@ static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
 
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
 {
-    struct guard_turns *t = &e->turns;
+    struct guard_slots *t = &e->slots;
 
     *slot = GUARD_UNTIMED;
     if (e->state == SETTLED)
         begin_look(g, e, total);
-    if (t->picked == t->n) { /* a later clock has not been asked yet */
+    if (t->picked == t->n) { /* a deferred clock has not been asked yet */
         e->clock.pause -= e->clock.pause > 0;
         e->calls++;
         return e->best;
@@ -269,30 +269,30 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
     }
     e->sizes.elsewhere = 0;
     e->calls++;
-    int turn = next_turn(t);
+    int now = next_slot(t);
     if (is_led(e)) {
         t->led++;
-        return t->contender[turn];
+        return t->contender[now];
     }
     t->led = 0;
     t->picked++;
-    t->scale[turn] = 1 / (double)total;
-    *slot = turn;
-    return t->contender[turn];
+    t->scale[now] = 1 / (double)total;
+    *slot = now;
+    return t->contender[now];
 }
 
 void guard_note(struct guard_entry *e, int slot, double seconds)
 {
-    if (e->clock.later && isinf(seconds))
-        e->turns.mine[slot] = INFINITY;
+    if (e->clock.deferred && isinf(seconds))
+        e->slots.mine[slot] = INFINITY;
     if (seconds > 0 && seconds < longest)
-        e->turns.mine[slot] = seconds * e->turns.scale[slot];
+        e->slots.mine[slot] = seconds * e->slots.scale[slot];
 }
 
 int guard_due(const struct guard_entry *e)
 {
-    return e->state == ROUND && e->turns.picked == e->turns.n &&
-           !(e->clock.later && e->clock.pause);
+    return e->state == ROUND && e->slots.picked == e->slots.n &&
+           !(e->clock.deferred && e->clock.pause);
 }
 
 /* This rank's values of the rounds. Returns how many, the same on all ranks. */
@@ -301,8 +301,8 @@ static int values(const struct guard_entry *e, double value[GUARD_VALUES])
     int n = 0;
 
     value[n++] = -e->cost.agreement; /* the least counts: others wait for the last rank */
-    for (int k = 0; k < e->turns.n; k++)
-        value[n++] = e->turns.mine[k];
+    for (int k = 0; k < e->slots.n; k++)
+        value[n++] = e->slots.mine[k];
     return n;
 }
 
@@ -323,28 +323,28 @@ static void note_verdict(struct guard_entry *e, const struct view *v)
 }
 
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
-static int tell(struct guard *g, struct guard_entry *e, const double *value)
+static int conclude_rounds(struct guard *g, struct guard_entry *e, const double *value)
 {
     const double *took = value + 1;
     int was = e->best, more, over, known = 1;
     struct view v;
 
-    for (int k = 0; k < e->turns.n; k++)
+    for (int k = 0; k < e->slots.n; k++)
         known &= isfinite(took[k]) != 0;
-    if (!known && guard_later_wants_more(e)) {
+    if (!known && guard_deferred_wants_more(e)) {
         worth_view(g, e, &v);
         add_round(e, &v);
         return 0;
     }
     if (!known) {
-        guard_later_wait(&e->clock);
+        guard_deferred_wait(&e->clock);
         return 0;
     }
-    if (e->clock.later)
-        guard_later_learn(&e->clock);
-    for (int round = 0; round < e->turns.rounds; round++)
+    if (e->clock.deferred)
+        guard_deferred_learn(&e->clock);
+    for (int round = 0; round < e->slots.rounds; round++)
         guard_learn_round(g, e, round, took, round ? 0 : -value[0]);
-    over = guard_later_is_over(e);
+    over = guard_deferred_is_over(e);
     if (over)
         e->look.free_rounds = 0;
     worth_view(g, e, &v);
@@ -362,11 +362,11 @@ int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, vo
     double value[GUARD_VALUES], began = g->now ? g->now() : 0;
 
     if (agree(context, value, values(e, value)) < 0) {
-        *e = (struct guard_entry){.state = FOR_GOOD, .clock.later = e->clock.later};
+        *e = (struct guard_entry){.state = FOR_GOOD, .clock.deferred = e->clock.deferred};
         return 0;
     }
-    int news = tell(g, e, value);
-    e->cost.agreement = since(g, began, e->turns.scale[0]);
+    int news = conclude_rounds(g, e, value);
+    e->cost.agreement = since(g, began, e->slots.scale[0]);
     return news;
 }
 
@@ -386,7 +386,7 @@ void guard_renew(struct guard *g)
         int served = e->state != FOR_GOOD || e->n == 1; /* else no reroute can serve */
 
         if (g->key[i] && e->best == GUARD_NATIVE && served)
-            *e = (struct guard_entry){.clock.later = e->clock.later};
+            *e = (struct guard_entry){.clock.deferred = e->clock.deferred};
     }
 }
 
@@ -430,10 +430,10 @@ int guard_gains(const struct guard *g)
 
 void guard_cannot(struct guard_entry *e, int slot, unsigned why)
 {
-    int contender = e->turns.contender[slot];
+    int contender = e->slots.contender[slot];
 
     e->out |= (uint8_t)(1u << contender);
-    e->turns.mine[slot] = 0;
+    e->slots.mine[slot] = 0;
     if (e->best == contender)
         e->best = GUARD_NATIVE;
     if (e->out == (1u << e->n) - 2) { /* all but the library */

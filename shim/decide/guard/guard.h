@@ -17,11 +17,11 @@
  *
  * A call may leave full queues behind, spent bursts of a rate limiter, or other caches. That must
  * not count for another contender. First tries tell far contenders apart all the same. Near ones
- * are compared in a block, as they are in the long run: each is called several times in a row, and
+ * are compared in runs, as they are in the long run: each is called several times in a row, and
  * the last few calls are measured.
  *
  * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
- * ahead (guard_later.h). The calls meanwhile take the contender in use. All turns have two calls
+ * ahead (guard_deferred.h). The calls meanwhile take the contender in use. All slots have two calls
  * there. Ranks do not end an uneven exchange together, so the call behind it waits for the last
  * rank.
  *
@@ -36,11 +36,11 @@
 
 #include "shim/decide/guard/guard_entry.h"
 
-/* Without entries. later, now: as in the struct. */
-void guard_open(struct guard *g, int later, double (*now)(void));
+/* Without entries. deferred, now: as in the struct. */
+void guard_open(struct guard *g, int deferred, double (*now)(void));
 
 /* The entry of that collective, kind (less than GUARD_KINDS) and size; a new one is all zero but
-   for its clock's `later`. kind: what is measured apart, as exchanges by their skew, or calls by
+   for its clock's `deferred`. kind: what is measured apart, as exchanges by their skew, or calls by
    where the buffers are. NULL: all entries are in use. */
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
@@ -70,18 +70,18 @@ const struct plan_candidate *guard_way(const struct guard_entry *e, int i);
 void guard_recall(struct guard *g, struct guard_entry *e,
                   const struct estimate known[GUARD_CONTENDERS]);
 
-/* If not settled: the contender of this call. *slot: its turn if it is to be timed, else
-   GUARD_UNTIMED. After a timed turn guard_note or guard_cannot must follow. */
+/* If not settled: the contender of this call. *slot: its slot if it is to be timed, else
+   GUARD_UNTIMED. After a timed slot guard_note or guard_cannot must follow. */
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot);
 
-/* The call of that turn took so many seconds on this rank. A later clock answers when the round is
-   due; infinite: it is not known yet. */
+/* The call of that slot took so many seconds on this rank. A deferred clock answers when the round
+   is due; infinite: it is not known yet. */
 void guard_note(struct guard_entry *e, int slot, double seconds);
 
-/* The reroute of that turn cannot serve, on all ranks alike. why: becomes e->why if none can. */
+/* The reroute of that slot cannot serve, on all ranks alike. why: becomes e->why if none can. */
 void guard_cannot(struct guard_entry *e, int slot, unsigned why);
 
-/* Is it time to conclude the round? Asked behind a call; with a later clock before it. */
+/* Is it time to conclude the round? Asked behind a call; with a deferred clock before it. */
 int guard_due(const struct guard_entry *e);
 
 /* Replace n values by the largest of any rank: collective. 0, or -1 if that failed. */

@@ -14,20 +14,20 @@ enum { GUARD_NATIVE, GUARD_CONTENDERS = EVIDENCE_ARMS, GUARD_REROUTES = GUARD_CO
 enum {
     GUARD_ENTRIES = 48, /* collectives by class */
     GUARD_IDLE = 20000, /* calls of others after which an entry gives way to a new one */
-    GUARD_ROUND = 3,    /* turns of a round, at most */
-    GUARD_ROUNDS = 3,   /* of a block; that wait for a later clock together, at most */
-    GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
+    GUARD_ROUND = 3,    /* slots of a round, at most */
+    GUARD_ROUNDS = 3,   /* of a run; that wait for a deferred clock together, at most */
+    GUARD_SLOTS = GUARD_ROUND * GUARD_ROUNDS,
     GUARD_FEW = 3,    /* calls or rounds that chance hardly explains */
     GUARD_KNOWN = 12, /* calls or rounds after which a contender is known well */
-    GUARD_LEAD = GUARD_KNOWN - GUARD_ROUNDS, /* calls in a row before those that a block measures */
+    GUARD_LEAD = GUARD_KNOWN - GUARD_ROUNDS, /* calls in a row before those that a run measures */
     GUARD_HORIZON = 2000, /* calls that are expected, besides as many as were made */
     /* Trials lose a call and a 32nd of all calls at most. Looks are a 32nd of the calls apart. */
     GUARD_SHARE = 32,
-    GUARD_PAUSE = 4,    /* calls from the last turn until a later clock is asked first */
+    GUARD_PAUSE = 4,    /* calls from the last slot until a deferred clock is asked first */
     GUARD_CLASSES = 64, /* powers of two of the size */
     GUARD_KINDS = GUARD_CLASSES,
     GUARD_UNTIMED = -1,
-    GUARD_VALUES = GUARD_TURNS + 1 /* that are agreed on at once */
+    GUARD_VALUES = GUARD_SLOTS + 1 /* that are agreed on at once */
 };
 
 _Static_assert((int)GUARD_REROUTES >= (int)PLAN_CANDIDATES, "all that planners hand over");
@@ -47,15 +47,15 @@ struct guard_prior {
 };
 
 /* Turns since the last agreement: of one round, or of several. */
-struct guard_turns {
-    double mine[GUARD_TURNS];       /* this rank's seconds of a turn by the byte */
-    double scale[GUARD_TURNS];      /* of a turn's seconds, to compare by the byte */
-    uint8_t contender[GUARD_TURNS]; /* of each turn, in order */
-    uint8_t n, picked;              /* how many turns; picked so far */
-    uint8_t end[GUARD_ROUNDS];      /* of each round: the turns up to there */
-    uint8_t rounds;                 /* how many; more than one with a later clock or in a block */
-    uint8_t block; /* these rounds are one: turns of a contender follow each other */
-    uint8_t led;   /* calls before this turn that are not measured, so far */
+struct guard_slots {
+    double mine[GUARD_SLOTS];       /* this rank's seconds of a slot by the byte */
+    double scale[GUARD_SLOTS];      /* of a slot's seconds, to compare by the byte */
+    uint8_t contender[GUARD_SLOTS]; /* of each slot, in order */
+    uint8_t n, picked;              /* how many slots; picked so far */
+    uint8_t end[GUARD_ROUNDS];      /* of each round: the slots up to there */
+    uint8_t rounds;                 /* how many; more than one with a deferred clock or in runs */
+    uint8_t in_runs; /* these rounds are one: slots of a contender follow each other */
+    uint8_t led;     /* calls before this slot that are not measured, so far */
 };
 
 /* The cost of measuring. */
@@ -77,11 +77,11 @@ struct guard_look {
     uint8_t free_rounds;  /* that may follow each other */
 };
 
-/* A later clock (guard_later.h). */
+/* A deferred clock (guard_deferred.h). */
 struct guard_clock {
-    uint32_t pause, waited; /* calls until it is asked; since the last turn */
+    uint32_t pause, waited; /* calls until it is asked; since the last slot */
     uint32_t lag;           /* calls after which it answers, as far as is known */
-    uint8_t later;          /* as struct guard's: 0: the clock is not one */
+    uint8_t deferred;       /* as struct guard's: 0: the clock is not one */
 };
 
 /* Has the machine changed? */
@@ -104,7 +104,7 @@ struct guard_entry {
     struct estimate found[GUARD_CONTENDERS]; /* against the library, when the verdict was made */
     struct guard_verdict verdict;            /* the last one */
     struct guard_verdict before;             /* the one before */
-    struct guard_turns turns;
+    struct guard_slots slots;
     struct guard_cost cost;
     struct guard_sizes sizes;
     struct guard_clock clock;
@@ -125,7 +125,7 @@ struct guard {
     uint32_t key[GUARD_ENTRIES]; /* 0: free */
     uint32_t used[GUARD_ENTRIES];
     uint32_t calls;
-    uint8_t later;       /* the clock answers later */
+    uint8_t deferred;    /* the clock answers later */
     uint32_t spared;     /* calls without a trial of the library (guard_spare); 0: none */
     double (*now)(void); /* seconds, to find what an agreement takes; NULL: the usual */
     struct guard_entry entry[GUARD_ENTRIES];

@@ -11,7 +11,7 @@ static const double changed = 1.3; /* times slower or faster than all calls so f
 
 uint8_t guard_free_rounds(const struct guard_entry *e)
 {
-    return e->clock.later ? GUARD_KNOWN : FREE_ROUNDS;
+    return e->clock.deferred ? GUARD_KNOWN : FREE_ROUNDS;
 }
 
 /* The contender in use is the one that looks fastest; another takes its place when that is more
@@ -83,7 +83,7 @@ static void begin_again(struct guard_entry *e)
     e->look.free_rounds = guard_free_rounds(e);
 }
 
-static int first_turn(const struct guard_turns *t, int round)
+static int first_slot(const struct guard_slots *t, int round)
 {
     return round ? t->end[round - 1] : 0;
 }
@@ -91,10 +91,10 @@ static int first_turn(const struct guard_turns *t, int round)
 /* The estimated loss by a round's trials, in calls. */
 static double lost(const struct guard_entry *e, const struct view *v, int round)
 {
-    const struct guard_turns *t = &e->turns;
-    double sum = 0, calls = 1 + (t->block && !round ? GUARD_LEAD : e->clock.later);
+    const struct guard_slots *t = &e->slots;
+    double sum = 0, calls = 1 + (t->in_runs && !round ? GUARD_LEAD : e->clock.deferred);
 
-    for (int k = first_turn(t, round); k < t->end[round]; k++) {
+    for (int k = first_slot(t, round); k < t->end[round]; k++) {
         int i = t->contender[k];
         double mean = v->s.n[i] ? worth_belief(v, i, 0).mean : 0;
 
@@ -107,10 +107,10 @@ static double lost(const struct guard_entry *e, const struct view *v, int round)
 /* Seconds of the contenders in a round. Returns those of the one in use; 0: none. */
 static double read_round(struct guard_entry *e, int round, const double *took, double *seconds)
 {
-    const struct guard_turns *t = &e->turns;
+    const struct guard_slots *t = &e->slots;
     double own = 0;
 
-    for (int k = first_turn(t, round); k < t->end[round]; k++) {
+    for (int k = first_slot(t, round); k < t->end[round]; k++) {
         int i = t->contender[k];
 
         if (e->out & 1u << i)
@@ -125,9 +125,9 @@ static double read_round(struct guard_entry *e, int round, const double *took, d
 
 /* The share of an agreement in a call that took so long. One may be held up, so several have to
    tell of many calls. If it takes longer than the call, that is lost as by a slow trial. */
-static void learn_agreeing(struct guard_cost *c, int later, double agreement, double own)
+static void learn_agreeing(struct guard_cost *c, int deferred, double agreement, double own)
 {
-    double most = later ? 1 : 2 * (c->agreeing > 1 ? c->agreeing : 1);
+    double most = deferred ? 1 : 2 * (c->agreeing > 1 ? c->agreeing : 1);
 
     if (agreement > 0 && own > 0) {
         double share = agreement / own < most ? agreement / own : most;
@@ -143,7 +143,7 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     int was = e->best;
     struct view v;
 
-    learn_agreeing(&e->cost, e->clock.later, agreement, own);
+    learn_agreeing(&e->cost, e->clock.deferred, agreement, own);
     if (own > 0 && has_changed(e, own))
         begin_again(e);
     evidence_add(&e->evidence, seconds);

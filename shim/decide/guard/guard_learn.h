@@ -12,7 +12,7 @@
 /* Rounds that may follow each other, at first. */
 uint8_t guard_free_rounds(const struct guard_entry *e);
 
-/* The times of that round's turns, the largest of any rank. agreement: seconds of the last one by
+/* The times of that round's slots, the largest of any rank. agreement: seconds of the last one by
    the byte; 0: not known. */
 void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const double *took,
                        double agreement);

@@ -4,10 +4,10 @@
 
 #include "shim/decide/guard/guard.h"
 
-void guard_open(struct guard *g, int later, double (*now)(void))
+void guard_open(struct guard *g, int deferred, double (*now)(void))
 {
     memset(g, 0, sizeof *g);
-    g->later = later != 0;
+    g->deferred = deferred != 0;
     g->now = now;
 }
 
@@ -41,7 +41,7 @@ struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned
         return NULL;
     g->key[oldest] = key;
     g->used[oldest] = g->calls;
-    g->entry[oldest] = (struct guard_entry){.clock.later = g->later};
+    g->entry[oldest] = (struct guard_entry){.clock.deferred = g->deferred};
     return &g->entry[oldest];
 }
 

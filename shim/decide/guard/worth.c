@@ -5,7 +5,7 @@
 
 enum { MOST_REPEATS = 8 };
 enum { NEAR_CLASSES = 3 }; /* powers of two to the farthest class that tells something */
-enum { COARSE = 2 };       /* samples, before which blocks are not worth it */
+enum { COARSE = 2 };       /* samples, before which runs are not worth it */
 
 /* A gain that is not worth a change, and that makes up for more of the host's time. In calls. */
 static const double indifferent = .02;
@@ -208,15 +208,15 @@ int worth_is_near(const struct view *v, int i)
 {
     double mean = belief_compare(&v->b, i, v->best).mean;
 
-    return !v->e->clock.later && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE && mean < near &&
-           mean > -near;
+    return !v->e->clock.deferred && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE &&
+           mean < near && mean > -near;
 }
 
-/* A later clock does not see the host's time, of which a reroute takes more: so much faster has it
-   to be. */
+/* A deferred clock does not see the host's time, of which a reroute takes more: so much faster has
+   it to be. */
 static double handicap(const struct view *v, int i)
 {
-    return v->e->clock.later && i != GUARD_NATIVE ? indifferent : 0;
+    return v->e->clock.deferred && i != GUARD_NATIVE ? indifferent : 0;
 }
 
 static struct estimate aged(struct estimate d, uint32_t later)
@@ -266,7 +266,7 @@ static double price(struct estimate d)
 /* The calls of contender i in the rounds that try it next. */
 static double calls_of_trial(const struct view *v, int i)
 {
-    return worth_is_near(v, i) ? GUARD_LEAD + GUARD_ROUNDS : 1 + v->e->clock.later;
+    return worth_is_near(v, i) ? GUARD_LEAD + GUARD_ROUNDS : 1 + v->e->clock.deferred;
 }
 
 /* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better

@@ -35,14 +35,14 @@ uint32_t worth_spared(double times);
 /* v->e is borrowed. Notes in e which contenders are discarded. */
 void worth_view(const struct guard *g, struct guard_entry *e, struct view *v);
 
-/* Contender i against the one in use, `later` calls from now. With a later clock a reroute has to
-   be 2 % faster than the library. */
+/* Contender i against the one in use, `later` calls from now. With a deferred clock a reroute has
+   to be 2 % faster than the library. */
 struct estimate worth_belief(const struct view *v, int i, uint32_t later);
 
 /* Has the contender samples that count? */
 int worth_is_known(const struct view *v, int i);
 
-/* Is contender i so near to the one in use that only a block tells them apart? */
+/* Is contender i so near to the one in use that only runs tell them apart? */
 int worth_is_near(const struct view *v, int i);
 
 /* How many calls of the one in use a trial of contender i brings, less what it costs; not positive:

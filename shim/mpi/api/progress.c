@@ -26,7 +26,7 @@ enum { ASYNC_NOPROGRESS = 0, ASYNC_DONE = 1, STREAM_NULL = 0x3c000000 };
 
 static progress_poll polled; /* set once */
 static int registered;       /* with Open MPI */
-static int (*watched)(void); /* likewise */
+static int (*added)(void);   /* likewise */
 
 static int find(void *libmpi, const char *name, void *to)
 {
@@ -77,11 +77,11 @@ int progress_start(progress_poll poll)
     return 0;
 }
 
-int progress_watch(int (*look)(void))
+int progress_add(int (*look)(void))
 {
     if (!opal_register || opal_register(look) != 0)
         return -1;
-    watched = look;
+    added = look;
     return 0;
 }
 
@@ -99,8 +99,8 @@ void progress_close(void)
 {
     if (registered)
         opal_unregister(poll_for_opal);
-    if (watched)
-        opal_unregister(watched);
+    if (added)
+        opal_unregister(added);
     registered = 0;
-    watched = NULL;
+    added = NULL;
 }

@@ -28,7 +28,7 @@ int progress_start(progress_poll poll);
 
 /* Open MPI: from here on look is called too, as poll is; it returns 1 if anything moved. Once.
    Returns 0, or -1 if the library refuses. */
-int progress_watch(int (*look)(void));
+int progress_add(int (*look)(void));
 
 /* Does the library drop its hooks in MPI_Finalize before it calls the delete callbacks of
    MPI_COMM_SELF? MPICH does. It waits there until every poll has returned PROGRESS_OVER. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Before a communicator has any state of ours, only its watch is kept. The watch is the value of an
- * attribute itself, as in sizes.c.
+ * Before a communicator has any state of ours, only its exchange state is kept. That state is the
+ * value of an attribute itself, as in sizes.c.
  */
 #include "shim/mpi/choose/alltoallv_matrix.h"
 
@@ -20,7 +20,8 @@
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
 enum { ROWS_WORTH = 16 };   /* a rank's bytes must be that many times its row */
 
-_Static_assert(sizeof(struct watch) <= sizeof(uintptr_t), "the watch is an attribute's value");
+_Static_assert(sizeof(struct exchange_state) <= sizeof(uintptr_t),
+               "the state is an attribute's value");
 
 /* A communicator may be used for either, in its own rhythm. */
 enum kind { EXCHANGE, NEIGHBOR_ALLGATHER, NEIGHBOR_ALLTOALL, KINDS };
@@ -65,16 +66,16 @@ void matrix_drop(struct mpi_comm *c)
     matrix_free(c->matrix);
 }
 
-static struct watch watch_get(MPI_Comm comm, int key)
+static struct exchange_state state_get(MPI_Comm comm, int key)
 {
     uintptr_t number = attribute_number(comm, key);
-    struct watch w;
+    struct exchange_state w;
 
     memcpy(&w, &number, sizeof w);
     return w;
 }
 
-static int watch_set(MPI_Comm comm, int key, struct watch w)
+static int state_set(MPI_Comm comm, int key, struct exchange_state w)
 {
     uintptr_t number = 0;
 
@@ -84,16 +85,16 @@ static int watch_set(MPI_Comm comm, int key, struct watch w)
 
 static int remember(const struct matrix_call *r)
 {
-    return watch_set(r->comm, keyval[kind_of(r->collective)], r->watch);
+    return state_set(r->comm, keyval[kind_of(r->collective)], r->state);
 }
 
 void matrix_forget(MPI_Comm comm)
 {
     for (int i = 0; i < KINDS; i++) {
-        struct watch w = watch_get(comm, keyval[i]);
+        struct exchange_state w = state_get(comm, keyval[i]);
 
         if (!w.active)
-            watch_set(comm, keyval[i], (struct watch){.seen = w.seen});
+            state_set(comm, keyval[i], (struct exchange_state){.seen = w.seen});
     }
 }
 
@@ -104,13 +105,13 @@ enum reason matrix_begin_once(struct matrix_call *r, MPI_Comm comm, int n, enum 
                               .collective = c,
                               .always = gate_always(c),
                               .once = 1,
-                              .turn = WATCH_EXCHANGE};
+                              .action = EXCHANGE_TELL};
     return n > MOST_RANKS ? REASON_SHAPE : REASON_NONE;
 }
 
 int matrix_balances(MPI_Comm comm, enum plan_collective c)
 {
-    return watch_get(comm, keyval[kind_of(c)]).active;
+    return state_get(comm, keyval[kind_of(c)]).active;
 }
 
 enum reason matrix_begin_known(struct matrix_call *r, MPI_Comm comm, int n, enum plan_collective c)
@@ -129,14 +130,14 @@ enum reason matrix_begin(struct matrix_call *r, MPI_Comm comm, int n, enum plan_
     if (why || r->always)
         return why;
     r->once = 0;
-    r->watch = watch_get(comm, keyval[kind_of(c)]);
-    r->was_active = (int)r->watch.active;
-    if (!r->watch.seen) {
-        r->watch.seen = 1;
+    r->state = state_get(comm, keyval[kind_of(c)]);
+    r->was_active = (int)r->state.active;
+    if (!r->state.seen) {
+        r->state.seen = 1;
         r->lost = !remember(r);
     }
-    r->turn = watch_turn(&r->watch);
-    if (r->turn != WATCH_PASS)
+    r->action = exchange_next(&r->state);
+    if (r->action != EXCHANGE_PASS)
         return REASON_NONE;
     remember(r);
     return REASON_SIZES;
@@ -145,7 +146,7 @@ enum reason matrix_begin(struct matrix_call *r, MPI_Comm comm, int n, enum plan_
 /* Calls that passed behind a large one are taken to be like it. */
 uint32_t matrix_passed(const struct matrix_call *r)
 {
-    return r->watch.unpaid ? watch_passed(&r->watch) : 0;
+    return r->state.unpaid ? exchange_passed(&r->state) : 0;
 }
 
 /* The size of a call is what one rank sends on average, as with Alltoall. */
@@ -317,12 +318,13 @@ static enum reason predict(struct matrix_call *r, struct mpi_comm *c, struct pla
         congestion[0] = congestion[1] = 0;
     if (mpi.Bcast(congestion, 2, MPI_DOUBLE, 0, c->private_comm) != MPI_SUCCESS)
         return REASON_BALANCED;
-    return watch_predicted(&r->watch, congestion[0], congestion[1]) ? REASON_NONE : REASON_BALANCED;
+    return exchange_predicted(&r->state, congestion[0], congestion[1]) ? REASON_NONE
+                                                                       : REASON_BALANCED;
 }
 
 enum reason matrix_judge(struct matrix_call *r, struct mpi_comm *c, struct plan_request *q)
 {
-    return r->always || !watch_wants_prediction(&r->watch) ? REASON_NONE : predict(r, c, q);
+    return r->always || !exchange_wants_prediction(&r->state) ? REASON_NONE : predict(r, c, q);
 }
 
 void matrix_end(struct matrix_call *r, enum reason native)
@@ -330,11 +332,11 @@ void matrix_end(struct matrix_call *r, enum reason native)
     if (r->always || r->once)
         return;
     if (native == REASON_SLOWER)
-        watch_was_slower(&r->watch);
+        exchange_was_slower(&r->state);
     else if (native && native != REASON_BALANCED) /* it knows of that */
-        watch_was_vain(&r->watch);
-    r->watch.unpaid = native == REASON_UNPAID;
-    if ((int)r->watch.active != r->was_active)
+        exchange_was_vain(&r->state);
+    r->state.unpaid = native == REASON_UNPAID;
+    if ((int)r->state.active != r->was_active)
         count_exchange(COUNT_CHANGES, 1);
     remember(r);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Alltoallv and the neighbour collectives: no rank knows the matrix of sizes. When it is their turn
- * (watch.h), the ranks find out in two steps. One small reduction gives the sum over all ranks. It
- * runs on the application's communicator, so a program whose calls are all small never pays for a
- * private one. If the sum is large, one Allgather brings the rows of the matrix.
+ * (exchange_state.h), the ranks find out in two steps. One small reduction gives the sum over all
+ * ranks. It runs on the application's communicator, so a program whose calls are all small never
+ * pays for a private one. If the sum is large, one Allgather brings the rows of the matrix.
  *
  * With its row each rank says whether its arguments can be served. It adds a sum of the bytes that
  * it expects, weighted by their source. So one message tells all ranks whether the two sides of
@@ -15,7 +15,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "shim/decide/choose/watch.h"
+#include "shim/decide/choose/exchange_state.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/comm/comm.h"
 
@@ -37,9 +37,9 @@ struct matrix_call {
     int always; /* the user wants every call rerouted that can be: nothing is remembered */
     int once;   /* the call is planned once: nor is it of such a call */
     int lost;   /* nothing can be remembered on this rank */
-    struct watch watch;
+    struct exchange_state state;
     int was_active; /* before the call */
-    enum watch_turn turn;
+    enum exchange_action action;
 };
 
 /* At MPI_Init and MPI_Finalize. Returns an MPI code. */
@@ -63,13 +63,13 @@ int matrix_balances(MPI_Comm comm, enum plan_collective c);
 /* As matrix_begin, of a nonblocking call: where matrix_balances. */
 enum reason matrix_begin_known(struct matrix_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
-/* If r->turn is WATCH_ASK: for how many calls does the question stand, besides? The same on all
-   ranks. */
+/* If r->action is EXCHANGE_ASK: for how many calls does the question stand, besides? The same on
+   all ranks. */
 uint32_t matrix_passed(const struct matrix_call *r);
 
-/* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
-   own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as
-   above, and the size of the call. */
+/* If r->action is EXCHANGE_ASK. Collective over the communicator. sent, received: sums of this
+   rank; own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE.
+   Returns as above, and the size of the call. */
 enum reason matrix_ask(const struct matrix_call *r, enum reason own, uint64_t sent,
                        uint64_t received, uint64_t *total);
 

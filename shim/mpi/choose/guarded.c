@@ -25,8 +25,8 @@ static int agree_on_largest(void *context, double *value, int n)
                : -1;
 }
 
-static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
-                         enum plan_collective collective, unsigned long long total)
+static void say_verdict(const struct mpi_comm *c, const struct guard_entry *e,
+                        enum plan_collective collective, unsigned long long total)
 {
     const struct guard_verdict *v = &e->verdict;
     const struct plan_candidate *r = &e->reroute[v->rival ? v->rival - 1 : 0];
@@ -49,8 +49,8 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
             r->ppg > 1 ? "es" : "", ratio, percent);
 }
 
-static void tell_recalled(const struct mpi_comm *c, const struct guard_entry *e,
-                          const struct mpi_call *call)
+static void say_recalled(const struct mpi_comm *c, const struct guard_entry *e,
+                         const struct mpi_call *call)
 {
     const struct plan_candidate *way = guard_way(e, e->best);
 
@@ -76,7 +76,7 @@ static void conclude(struct mpi_comm *c)
         count_verdict(due.collective, due.total, &e->verdict, &e->before);
     stored_learn(c, e, due.collective, due.kind);
     if (guard_is_news(e))
-        tell_verdict(c, e, due.collective, due.total);
+        say_verdict(c, e, due.collective, due.total);
 }
 
 /* One of the contenders. slot: as of guard_pick. why: the reason, if it is the library. */
@@ -128,7 +128,7 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
         if (!n)
             return run_natively(call, e->why);
         if (stored_recall(c, e, call->collective, mpi_guard_kind(c, call)) && c->rank == 0)
-            tell_recalled(c, e, call);
+            say_recalled(c, e, call);
     }
     if (guard_settled(e))
         return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);

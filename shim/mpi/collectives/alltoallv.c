@@ -264,7 +264,7 @@ static struct alltoallv_matrix keep_rows(struct alltoallv_arguments *a, struct m
 static enum reason get_ready(struct alltoallv_arguments *a, struct matrix_call *r,
                              struct mpi_call *call, struct mpi_comm **c, int *rc)
 {
-    enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r, call) : REASON_NONE;
+    enum reason why = r->action == EXCHANGE_ASK ? alltoallv_ask(a, r, call) : REASON_NONE;
     struct alltoallv_matrix *rows;
 
     if (why || !(*c = mpi_gate_agreed(call, a->size, &why)) || !(rows = matrix_of(*c, &why)))

@@ -38,7 +38,7 @@ void mpi_comm_empty(struct mpi_comm *c)
             comm_parts[i].drop(c);
     revoke_unfollow(&c->revocable);
     __atomic_sub_fetch(&outlay_wanted, c->wants.pair + c->wants.team, __ATOMIC_RELAXED);
-    links_part(&c->links);
+    links_leave(&c->links);
     ask_close(&c->ask);
     team_close(&c->team);
     for (int i = 0; i < GPUS_KEPT; i++)

@@ -50,7 +50,7 @@ struct mpi_rails {
 struct mpi_history {
     uint32_t first_done; /* collectives whose first call was the library's: a bit each */
     uint32_t rerouted;   /* collectives of which a blocking call was: a bit each */
-    unsigned turn;       /* rerouted calls, for COLLSHIM_MODE=ab */
+    unsigned ab_count;   /* rerouted calls, for COLLSHIM_MODE=ab */
 };
 
 /* Measurements of the calls. */

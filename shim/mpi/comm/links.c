@@ -81,7 +81,7 @@ int links_join(struct links *l, MPI_Comm private_comm, const struct shm_offer *o
     return !xport_route_open(&l->shm, &l->mpi, l->near, l->nranks, &l->route);
 }
 
-static void tell(const struct links *l, int error)
+static void say_without_shm(const struct links *l, int error)
 {
     int why;
 
@@ -104,7 +104,7 @@ void links_choose(struct links *l, int rank, const int *error)
     for (int i = 0; i < l->members && !first; i++)
         first = error[l->member[i]];
     if (l->members && l->member[0] == rank)
-        tell(l, first);
+        say_without_shm(l, first);
     if (!l->members || first) {
         xport_shm_close(&l->shm);
         return;
@@ -113,7 +113,7 @@ void links_choose(struct links *l, int rank, const int *error)
     l->use = &l->route;
 }
 
-void links_part(struct links *l)
+void links_leave(struct links *l)
 {
     unsigned none;
 

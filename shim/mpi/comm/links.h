@@ -46,7 +46,7 @@ int links_join(struct links *l, MPI_Comm private_comm, const struct shm_offer *o
 /* Last, when all have heard each rank's error [nranks]: what this node uses. */
 void links_choose(struct links *l, int rank, const int *error);
 
-void links_part(struct links *l);  /* before what its calls used of devices goes (shm.h) */
+void links_leave(struct links *l); /* before what its calls used of devices goes (shm.h) */
 void links_close(struct links *l); /* all zero is fine */
 
 #endif

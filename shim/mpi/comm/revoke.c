@@ -20,7 +20,7 @@ static const unsigned char *enabled; /* the library's: a bool, set in MPI_Init *
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 static struct revocable *followed;
-static int watching; /* the progress engine calls watch() */
+static int looking; /* the progress engine calls look() */
 
 static void find(void *libmpi, const char *name, void *to)
 {
@@ -59,7 +59,7 @@ static void revoke_private(struct revocable *r)
 }
 
 /* In the progress engine. A thread that holds the lock may come here from inside the library. */
-static int watch(void)
+static int look(void)
 {
     int flag, moved = 0;
 
@@ -81,8 +81,8 @@ void revoke_follow(struct revocable *r)
     pthread_mutex_lock(&lock);
     r->next = followed;
     __atomic_store_n(&followed, r, __ATOMIC_RELAXED);
-    if (!watching)
-        watching = progress_watch(watch) == 0;
+    if (!looking)
+        looking = progress_add(look) == 0;
     pthread_mutex_unlock(&lock);
 }
 

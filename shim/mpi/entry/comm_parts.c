@@ -13,7 +13,7 @@
 
 const struct comm_part comm_parts[] = {
     {.drain = pending_drain, .drop = pending_drain},
-    {.drop = channels_part},
+    {.drop = channels_leave},
     {.open = matrix_open, .close = matrix_close, .drop = matrix_drop, .renew = matrix_forget},
     {.drop = mpi_comm_forget_plans},
     {.open = sizes_open, .close = sizes_close},

@@ -95,7 +95,7 @@ int channel_is_orphan(const struct mpi_comm *channel)
     return !__atomic_load_n(&channel->persistent.parent, __ATOMIC_ACQUIRE);
 }
 
-void channels_part(struct mpi_comm *c)
+void channels_leave(struct mpi_comm *c)
 {
     for (int i = 0; i < CHANNELS_MOST; i++) {
         struct mpi_comm *channel = c->persistent.channel[i];

@@ -29,6 +29,6 @@ void channel_leave(struct mpi_comm *channel);
 int channel_is_orphan(const struct mpi_comm *channel);
 
 /* The communicator goes: its channels too, once they have no request. */
-void channels_part(struct mpi_comm *c);
+void channels_leave(struct mpi_comm *c);
 
 #endif

@@ -100,7 +100,7 @@ enum reason late_sizes_judge(struct mpi_comm *c, const struct mpi_call *call, in
     struct late_sizes *u;
     int rc = -ENOMEM;
 
-    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.ab_count) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
         return why;

@@ -127,7 +127,7 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
 
     if (!why)
         want_team(c, call);
-    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.ab_count) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why) {
         mpi_call_drop(call);

@@ -184,7 +184,7 @@ static void borrow_handler(const struct persistent *p)
 }
 
 /* Complete the receive, with an error if there is one. */
-static void tell(int tag, int code)
+static void complete_receive(int tag, int code)
 {
     static char byte;
     MPI_Request sent;
@@ -209,7 +209,7 @@ static void on_done(struct pending *pending)
         leaving = p;
     }
     pthread_mutex_unlock(&lock);
-    tell(tag, code);
+    complete_receive(tag, code);
 }
 
 /*
@@ -282,7 +282,7 @@ struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,
     if (call->total && settings.cfg.mode == CFG_MODE_VERIFY)
         why = REASON_WAITING;
     close_leaving();
-    if (!why && choose_way(&c->history.turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->history.ab_count) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
         mpi_call_drop(call);

@@ -2,7 +2,7 @@
 /*
  * All nodes send at once, each rank to the rank of its local index on the next node. So every rail
  * carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
- * rank's own outwards and another one inwards. Where rates differ, a second turn with other
+ * rank's own outwards and another one inwards. Where rates differ, a second pass with other
  * partners tells which of the two is slow. A rate limiter lets its burst through at once, and as
  * much again where the card's segments are as long as that. So a rate is of the bytes behind the
  * first ones. A rail that is far slower than the others with the first few bytes gets fewer, for
@@ -73,7 +73,7 @@ static int is_fresh(struct measured m, enum extent extent)
 }
 
 /* One measurement under way. */
-struct turn {
+struct pass {
     MPI_Comm comm;
     const struct topo *t;
     int rank;
@@ -85,7 +85,7 @@ struct turn {
     int to, from;
 };
 
-static int all_start(const struct turn *w)
+static int all_start(const struct pass *w)
 {
     int here = 0, all;
 
@@ -93,9 +93,9 @@ static int all_start(const struct turn *w)
 }
 
 /* Let the own rank's transfers be those that are slow, or those that are not. */
-static struct turn only(const struct turn *w, int slow)
+static struct pass only(const struct pass *w, int slow)
 {
-    struct turn some = *w;
+    struct pass some = *w;
 
     if ((w->seconds[w->rank] > 0) != slow)
         some.to = MPI_PROC_NULL;
@@ -105,7 +105,7 @@ static struct turn only(const struct turn *w, int slow)
 }
 
 /* The first few bytes, and what they took on all ranks. */
-static int find_slow(struct turn *w)
+static int find_slow(struct pass *w)
 {
     struct rails_passed mine;
     int n = w->t->nranks;
@@ -129,16 +129,16 @@ static int find_slow(struct turn *w)
     return MPI_SUCCESS;
 }
 
-static int is_hardly_usable(const struct turn *w, int rank)
+static int is_hardly_usable(const struct pass *w, int rank)
 {
     return rank != MPI_PROC_NULL && w->seconds[rank] > hardly_usable * w->usual;
 }
 
 /* The slow rails alone. A rail that is hardly usable had all of the burst, so it is at least so
    slow. */
-static int measure_slow(const struct turn *w, double *rate)
+static int measure_slow(const struct pass *w, double *rate)
 {
-    struct turn slow = only(w, 1);
+    struct pass slow = only(w, 1);
     struct rails_passed now;
     double found[SLOW_PASSES] = {0}, room[SLOW_PASSES];
     int rc = MPI_SUCCESS;
@@ -164,7 +164,7 @@ static int measure_slow(const struct turn *w, double *rate)
  * once, and one that a limiter lets through in bursts is fast once. Rejected: the pass that ends
  * first, which is the one with a burst.
  */
-static int measure_turn(struct turn *w, struct rails_way way, enum extent extent,
+static int measure_pass(struct pass *w, struct rails_way way, enum extent extent,
                         struct measured *m, double *rate)
 {
     int brief = extent != FULL;
@@ -177,7 +177,7 @@ static int measure_turn(struct turn *w, struct rails_way way, enum extent extent
         rc = measure_slow(w, &mine);
     if (rc != MPI_SUCCESS)
         return rc;
-    struct turn usual = only(w, 0);
+    struct pass usual = only(w, 0);
     for (int i = 0; rc == MPI_SUCCESS && i < passes[extent].n; i++) {
         struct rails_transfer small = {passes[extent].bytes, RAILS_SMALL, LEAD};
         struct rails_transfer large = {RAILS_TIMED, RAILS_LARGE, 0};
@@ -201,8 +201,8 @@ static int measure_turn(struct turn *w, struct rails_way way, enum extent extent
     return mpi.Allgather(&mine, 1, MPI_DOUBLE, rate, 1, MPI_DOUBLE, w->comm);
 }
 
-/* This rank's rail carries at least as much as in one of the turns. */
-static void note_rates(const struct turn *w, struct rails_way way, const double *rate,
+/* This rank's rail carries at least as much as in one of the passes. */
+static void note_rates(const struct pass *w, struct rails_way way, const double *rate,
                        struct measured *m)
 {
     int from = rails_counterpart(w->t, w->rank, rails_opposite(way));
@@ -213,7 +213,7 @@ static void note_rates(const struct turn *w, struct rails_way way, const double 
         m->rate[TOPO_IN] = rate[from];
 }
 
-/* Each rail meets another one in a second turn: of the node before, or, where that is the next one
+/* Each rail meets another one in a second pass: of the node before, or, where that is the next one
    too, of the next rank there. */
 static int second_turn(const struct topo *t, struct rails_way *way)
 {
@@ -221,16 +221,16 @@ static int second_turn(const struct topo *t, struct rails_way *way)
     return t->nnodes > 2 || (topo_node_size(t, 0) > 1 && topo_node_size(t, 1) > 1);
 }
 
-static int measure_own(struct turn *w, enum extent extent, double *rate, struct measured *m)
+static int measure_own(struct pass *w, enum extent extent, double *rate, struct measured *m)
 {
     struct rails_way second;
-    int rc = measure_turn(w, rails_next, extent, m, rate);
+    int rc = measure_pass(w, rails_next, extent, m, rate);
 
     if (rc != MPI_SUCCESS)
         return rc;
     note_rates(w, rails_next, rate, m);
     if (!rails_alike(rate, w->t->nranks) && second_turn(w->t, &second)) {
-        rc = measure_turn(w, second, extent, m, rate);
+        rc = measure_pass(w, second, extent, m, rate);
         if (rc == MPI_SUCCESS)
             note_rates(w, second, rate, m);
     }
@@ -269,7 +269,7 @@ static void fill_in_table(const struct topo *t, const struct measured *m, double
 }
 
 /* One line for each of the first rails that are not as the others are. */
-static void tell(const struct topo *t)
+static void say_rates(const struct topo *t)
 {
     int lines = 0;
 
@@ -342,7 +342,7 @@ static int measure(MPI_Comm comm, int rank, struct topo *t, enum extent extent, 
                    int *found)
 {
     int here[2] = {open_room(r, t), is_fresh(own_get(), extent)}, all[2];
-    struct turn w = {.comm = comm,
+    struct pass w = {.comm = comm,
                      .t = t,
                      .rank = rank,
                      .buffer = r->buffer,
@@ -385,7 +385,7 @@ static void take_table(struct topo *t, struct room *r)
 }
 
 /* slow[nranks]: ranks that were slow in each pass so far. Is any of them left? */
-static int still_slow(const struct turn *w, int first, double *slow)
+static int still_slow(const struct pass *w, int first, double *slow)
 {
     int any = 0;
 
@@ -400,7 +400,7 @@ int rails_glance(MPI_Comm comm, int rank, const struct topo *t, int *slow)
 {
     struct room r;
     int here = open_room(&r, t), all;
-    struct turn w = {.comm = comm,
+    struct pass w = {.comm = comm,
                      .t = t,
                      .rank = rank,
                      .buffer = r.buffer,
@@ -430,7 +430,7 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
     if (found && (!brief || TIMED_BRIEF - LEAD > brief_least * r.usual)) {
         *usual = r.usual;
         take_table(t, &r);
-        tell(t);
+        say_rates(t);
         fill_in_chunk(t, r.all);
     }
     close_room(&r);
@@ -438,8 +438,8 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
 }
 
 /* The rail that has changed most, of all that are another's. */
-static void tell_change(const struct topo *t, const double *before, const double *now,
-                        unsigned calls)
+static void say_change(const struct topo *t, const double *before, const double *now,
+                       unsigned calls)
 {
     int n = 2 * t->nnodes * t->nrails, at = 0, others = 0;
     double most = 1;
@@ -478,7 +478,7 @@ int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls,
     *usual = found ? r.usual : *usual;
     *changed = found && rails_changed(r.before, r.table, n);
     if (*changed) {
-        tell_change(t, r.before, r.table, calls);
+        say_change(t, r.before, r.table, calls);
         take_table(t, &r);
     }
     if (*changed && t->rail[0].bw_bytes_per_s <= 0) { /* equal again, and no plan has a rate */

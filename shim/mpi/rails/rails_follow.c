@@ -41,7 +41,7 @@ static double least_of(const struct mpi_comm *c, const struct mpi_call *call)
 }
 
 /* A line of rates by node, for a tuning profile. */
-static void tell_profile(const struct mpi_comm *c)
+static void say_profile(const struct mpi_comm *c)
 {
     char text[2048];
 
@@ -85,7 +85,7 @@ int rails_learn(struct mpi_comm *c, const struct plan_request *q)
     rc = rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &rails->rate);
     rails->followed = worth == LOAD_WORTH_FULL || rails->rate > 0;
     if (!rails->of_profile)
-        tell_profile(c);
+        say_profile(c);
     if (rails_even_use(c->topo) > 1) { /* trials so far were of plans for equal rails */
         guard_renew(&c->measured.guard);
         stored_forget(c);
@@ -163,11 +163,11 @@ void rails_follow(struct mpi_comm *c, MPI_Comm comm)
     if (mpi.Allreduce(MPI_IN_PLACE, value, FOLLOW_VALUES, MPI_DOUBLE, MPI_MAX, c->private_comm) !=
         MPI_SUCCESS)
         return;
-    enum follow_turn turn = follow_hear(f, value, count_now() - began);
+    enum follow_answer answer = follow_hear(f, value, count_now() - began);
     say(CFG_LEVEL_DEBUG,
         "rails: calls took %.3g of the usual, %.3g s each; an agreement after %u more calls",
         value[0], value[2], f->apart);
-    switch (turn) {
+    switch (answer) {
     case FOLLOW_ON:
         return;
     case FOLLOW_PROBE:

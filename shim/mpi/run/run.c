@@ -51,13 +51,13 @@ static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struc
 }
 
 /* When the parts of a call on two paths were done. */
-struct watch_parts {
+struct path_times {
     double start, took[DIVISION_TIMES];
 };
 
 static void note_part(void *context, int host)
 {
-    struct watch_parts *w = context;
+    struct path_times *w = context;
 
     w->took[host] = count_now() - w->start;
 }
@@ -97,7 +97,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
                       int failed, struct load_link *crossing)
 {
     const struct mpi_call *call = &ready->call;
-    struct watch_parts parts = {0};
+    struct path_times parts = {0};
 
     if (ready->ppg > 1)
         return run_sliced(c, ready, s, failed, crossing);
@@ -272,7 +272,7 @@ static void unstage(struct ready *ready)
 
 struct mpi_outcome run_in_mode(struct mpi_comm *c, struct ready *ready, int rc)
 {
-    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->history.turn);
+    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->history.ab_count);
 
     if (way == CHOOSE_NATIVE)
         unstage(ready);

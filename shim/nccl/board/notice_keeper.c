@@ -151,7 +151,7 @@ static int answer_send(struct client *c)
 }
 
 /* There is room, as the descriptor is open. */
-static void tell(int fd, struct answer *a)
+static void answer_with(int fd, struct answer *a)
 {
     struct client *c = &keeper.client[keeper.n++];
 
@@ -162,7 +162,7 @@ static void tell(int fd, struct answer *a)
         client_forget(keeper.n - 1);
 }
 
-static void tell_no(int fd)
+static void answer_no(int fd)
 {
     uint32_t no = 0;
 
@@ -183,9 +183,9 @@ static void decide(struct entry *e, int yes)
         if (e->fd[r] < 0)
             continue;
         if (yes)
-            tell(e->fd[r], a);
+            answer_with(e->fd[r], a);
         else
-            tell_no(e->fd[r]);
+            answer_no(e->fd[r]);
     }
     free(e->fd);
     if (a && !--a->users)
@@ -243,7 +243,7 @@ static void take_post(const struct client *c)
     uint32_t yes = 1;
 
     if (!e || e->over || e->nranks != p->nranks || e->bytes != p->bytes || e->fd[p->rank] >= 0) {
-        tell_no(c->fd);
+        answer_no(c->fd);
         return;
     }
     e->fd[p->rank] = c->fd;

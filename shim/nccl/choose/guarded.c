@@ -65,7 +65,7 @@ static ncclResult_t run_timed(struct nccl_bundle *b, struct nccl_events *t, int 
 
 /* A verdict holds for its size class; of single calls it is a row that a tuning profile can keep.
  */
-static void tell_row(const struct nccl_bundle *b, const struct plan_candidate *way)
+static void say_row(const struct nccl_bundle *b, const struct plan_candidate *way)
 {
     const struct topo *topo = b->c->topo;
     unsigned long long least = 1ull << (63 - __builtin_clzll(b->total));
@@ -77,7 +77,7 @@ static void tell_row(const struct nccl_bundle *b, const struct plan_candidate *w
         *recipe ? "(" : "", recipe, *recipe ? ")" : "", way ? way->ppg : 1);
 }
 
-static void tell_verdict(const struct nccl_bundle *b, const struct guard_entry *e)
+static void say_verdict(const struct nccl_bundle *b, const struct guard_entry *e)
 {
     const struct guard_verdict *v = &e->verdict;
     const struct plan_candidate *way = &e->reroute[v->rival ? v->rival - 1 : 0];
@@ -91,10 +91,10 @@ static void tell_verdict(const struct nccl_bundle *b, const struct guard_entry *
         e->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
         way->ppg > 1 ? "es" : "", evidence_exp(v->against.mean), 100 * v->against.spread, e->calls);
     if (b->merged == 1)
-        tell_row(b, e->best ? way : NULL);
+        say_row(b, e->best ? way : NULL);
 }
 
-static void tell_recalled(const struct nccl_bundle *b, const struct guard_entry *e)
+static void say_recalled(const struct nccl_bundle *b, const struct guard_entry *e)
 {
     const struct plan_candidate *way = guard_way(e, e->best);
 
@@ -103,7 +103,7 @@ static void tell_recalled(const struct nccl_bundle *b, const struct guard_entry 
         way ? name_of(way) : "the library");
 }
 
-/* Seconds of one turn; infinite: not known yet. */
+/* Seconds of one slot; infinite: not known yet. */
 static double seconds_of(const struct nccl_comm *c, const struct nccl_events *t, int slot)
 {
     float ms = 0;
@@ -131,14 +131,14 @@ static unsigned kind_of(const struct nccl_bundle *b)
     return 2 * merged + scales;
 }
 
-/* All turns of a round are behind: let the guard draw its conclusions. */
+/* All slots of a round are behind: let the guard draw its conclusions. */
 static void conclude(struct nccl_bundle *b, struct guard_entry *e, const struct nccl_events *events)
 {
-    for (int slot = 0; slot < e->turns.n; slot++) {
+    for (int slot = 0; slot < e->slots.n; slot++) {
         double took = seconds_of(b->c, events, slot);
 
         if (events->row[slot] && took < INFINITY)
-            site_add_time(events->row[slot], e->turns.contender[slot] != GUARD_NATIVE,
+            site_add_time(events->row[slot], e->slots.contender[slot] != GUARD_NATIVE,
                           (uint64_t)(took * 1e9));
         guard_note(e, slot, took);
     }
@@ -148,7 +148,7 @@ static void conclude(struct nccl_bundle *b, struct guard_entry *e, const struct 
     if (!guard_gains(&b->c->measured.guard))
         nccl_comm_drop_scratch(b->c);
     if (b->c->rank == 0 && guard_is_news(e))
-        tell_verdict(b, e);
+        say_verdict(b, e);
 }
 
 ncclResult_t nccl_guarded(struct nccl_bundle *b)
@@ -169,7 +169,7 @@ ncclResult_t nccl_guarded(struct nccl_bundle *b)
             way[i] = *nccl_part_way(b->lead, i);
         guard_begin(g, e, b->total, way, b->nways);
         if (nccl_stored_recall(b->c, e, b->collective, kind_of(b)) && b->c->rank == 0)
-            tell_recalled(b, e);
+            say_recalled(b, e);
     }
     if (guard_settled(e)) {
         if (b->set)

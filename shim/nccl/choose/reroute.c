@@ -102,7 +102,7 @@ static int judge_all(struct nccl_bundle *b)
 
 static ncclResult_t choose_and_run(struct nccl_bundle *b)
 {
-    enum choose_way by = choose_way(&b->c->turn);
+    enum choose_way by = choose_way(&b->c->ab_count);
 
     if (by == CHOOSE_BOTH)
         return verify_bundle(b);

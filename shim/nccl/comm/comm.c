@@ -147,9 +147,9 @@ struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint
 
 void nccl_comm_forget_measured(struct nccl_comm *c)
 {
-    for (int i = 0; i < GUARD_ENTRIES * GUARD_TURNS; i++) {
-        struct nccl_events *t = &c->measured.events[i / GUARD_TURNS];
-        CUevent begin = t->begin[i % GUARD_TURNS], end = t->end[i % GUARD_TURNS];
+    for (int i = 0; i < GUARD_ENTRIES * GUARD_SLOTS; i++) {
+        struct nccl_events *t = &c->measured.events[i / GUARD_SLOTS];
+        CUevent begin = t->begin[i % GUARD_SLOTS], end = t->end[i % GUARD_SLOTS];
 
         if (begin)
             c->cu->EventDestroy(begin);

@@ -33,9 +33,9 @@ struct nccl_plan {
 
 /* Around the calls that the guard measures, by their slot. */
 struct nccl_events {
-    CUevent begin[GUARD_TURNS], end[GUARD_TURNS]; /* owned; NULL: not made */
-    unsigned char recorded[GUARD_TURNS];          /* both, around the last such call */
-    struct site_row *row[GUARD_TURNS];            /* where its time goes too; NULL: nowhere */
+    CUevent begin[GUARD_SLOTS], end[GUARD_SLOTS]; /* owned; NULL: not made */
+    unsigned char recorded[GUARD_SLOTS];          /* both, around the last such call */
+    struct site_row *row[GUARD_SLOTS];            /* where its time goes too; NULL: nowhere */
 };
 
 /* Buffers that the program has registered with it (registered.h). */
@@ -137,7 +137,7 @@ struct nccl_comm {
     struct nccl_scratch scratch;
     struct host_memory *host; /* owned; NULL: none (host_memory.h) */
     int host_asked;           /* all ranks have agreed whether there is some */
-    unsigned turn;            /* for COLLSHIM_MODE=ab */
+    unsigned ab_count;        /* for COLLSHIM_MODE=ab */
     struct nccl_plans plans;
     struct nccl_measured measured;
     struct ppg *ppg; /* its helpers (ppg.h); NULL: not asked for yet */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "shim/decide/guard/guard_later.h"
+#include "shim/decide/guard/guard_deferred.h"
 #include "test/unit/agreed.h"
 #include "test/unit/suites.h"
 
@@ -13,11 +13,11 @@ enum { RANKS = 3, MIB = 1 << 20, KIND = GUARD_KINDS - 1 };
 /* The time of a call is known some calls later, or never. */
 struct enqueued {
     struct guard guard[RANKS];
-    double took[RANKS][GUARD_TURNS]; /* seconds on each rank, by slot */
+    double took[RANKS][GUARD_SLOTS]; /* seconds on each rank, by slot */
     double share[GUARD_REROUTES];
     int reroutes, lost;  /* lost: rank 1 has no answers */
     int ahead, calls;    /* the host is so many calls ahead of rank 1's stream */
-    int at[GUARD_TURNS]; /* the call of each slot */
+    int at[GUARD_SLOTS]; /* the call of each slot */
     int known_from;      /* the call in which there was a verdict first; 0: there is none */
     int ran[GUARD_CONTENDERS], measured, agreements, verdicts;
 };
@@ -33,7 +33,7 @@ static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
     int made[RANKS];
 
     for (int r = 0; r < RANKS; r++)
-        for (int slot = 0; slot < e[r]->turns.n; slot++)
+        for (int slot = 0; slot < e[r]->slots.n; slot++)
             guard_note(e[r], slot, is_missing(m, r, slot) ? INFINITY : m->took[r][slot]);
     for (int r = 0; r < RANKS; r++) {
         struct guard_entry copy = *e[r];
@@ -100,7 +100,7 @@ static const struct guard_entry *known(const struct enqueued *m)
 }
 
 /* Few meetings of hosts, however many contenders there are. */
-START_TEST(test_guard_later__the_fastest_wins)
+START_TEST(test_guard_deferred__the_fastest_wins)
 {
     struct enqueued m = enqueued(4);
 
@@ -121,7 +121,7 @@ START_TEST(test_guard_later__the_fastest_wins)
 END_TEST
 
 /* A reroute that loses by far is tried once, and the library is kept. */
-START_TEST(test_guard_later__the_library_is_kept)
+START_TEST(test_guard_deferred__the_library_is_kept)
 {
     struct enqueued m = enqueued(2);
 
@@ -129,13 +129,13 @@ START_TEST(test_guard_later__the_library_is_kept)
     enqueue(&m, 200);
     ck_assert_int_eq(m.verdicts, 1);
     ck_assert_int_eq(known(&m)->best, GUARD_NATIVE);
-    ck_assert_int_le(m.ran[1], 4); /* a turn is of two calls */
+    ck_assert_int_le(m.ran[1], 4); /* a slot is of two calls */
     ck_assert_int_le(m.ran[2], 4);
 }
 END_TEST
 
 /* The clock does not see the host's time, of which a reroute takes more. */
-START_TEST(test_guard_later__a_tie_goes_to_the_library)
+START_TEST(test_guard_deferred__a_tie_goes_to_the_library)
 {
     struct enqueued equal = enqueued(1), faster = enqueued(1);
 
@@ -148,8 +148,8 @@ START_TEST(test_guard_later__a_tie_goes_to_the_library)
 }
 END_TEST
 
-/* The first call of a turn is not measured; nor are those until all ranks agree. */
-START_TEST(test_guard_later__turns_are_of_two_calls)
+/* The first call of a slot is not measured; nor are those until all ranks agree. */
+START_TEST(test_guard_deferred__slots_are_of_two_calls)
 {
     struct enqueued m = enqueued(1);
 
@@ -167,7 +167,7 @@ START_TEST(test_guard_later__turns_are_of_two_calls)
 END_TEST
 
 /* A rank whose events are not there: all wait, ask ever more rarely, and settle when they are. */
-START_TEST(test_guard_later__a_clock_that_has_no_answer)
+START_TEST(test_guard_deferred__a_clock_that_has_no_answer)
 {
     struct enqueued m = enqueued(1);
 
@@ -184,9 +184,9 @@ START_TEST(test_guard_later__a_clock_that_has_no_answer)
 }
 END_TEST
 
-/* However far hosts are ahead of their streams: a verdict comes GUARD_LATER_CALLS calls behind the
- * first answers at the latest. The calls of a trial are made once, few are slower than they need
- * be, and hosts meet rarely. */
+/* However far hosts are ahead of their streams: a verdict comes GUARD_DEFERRED_CALLS calls behind
+ * the first answers at the latest. The calls of a trial are made once, few are slower than they
+ * need be, and hosts meet rarely. */
 static void is_settled(int ahead, int reroutes, const double *share)
 {
     struct enqueued m = enqueued(reroutes);
@@ -197,8 +197,8 @@ static void is_settled(int ahead, int reroutes, const double *share)
     while (!m.known_from && m.calls < 10000)
         enqueue(&m, 1);
     ck_assert_int_gt(m.known_from, 0);
-    ck_assert_int_le(m.known_from, GUARD_LATER_CALLS + ahead);
-    ck_assert_int_le(2 * m.measured, GUARD_LATER_CALLS);
+    ck_assert_int_le(m.known_from, GUARD_DEFERRED_CALLS + ahead);
+    ck_assert_int_le(2 * m.measured, GUARD_DEFERRED_CALLS);
     ck_assert_int_le(m.agreements, 24);
     for (int i = 0; i < reroutes; i++)
         slower += share[i] > 1.1 ? m.ran[1 + i] : 0;
@@ -207,7 +207,7 @@ static void is_settled(int ahead, int reroutes, const double *share)
     ck_assert_int_le(m.agreements, 260);
 }
 
-START_TEST(test_guard_later__hosts_far_ahead)
+START_TEST(test_guard_deferred__hosts_far_ahead)
 {
     static const int ahead[] = {0, 4, 8, 16, 30, 100, 500};
     static const double share[][4] = {
@@ -220,17 +220,17 @@ START_TEST(test_guard_later__hosts_far_ahead)
 }
 END_TEST
 
-Suite *suite_guard_later(void)
+Suite *suite_guard_deferred(void)
 {
-    Suite *s = suite_create("guard_later");
+    Suite *s = suite_create("guard_deferred");
     TCase *t = tcase_create("trials");
 
-    tcase_add_test(t, test_guard_later__the_fastest_wins);
-    tcase_add_test(t, test_guard_later__the_library_is_kept);
-    tcase_add_test(t, test_guard_later__a_tie_goes_to_the_library);
-    tcase_add_test(t, test_guard_later__turns_are_of_two_calls);
-    tcase_add_test(t, test_guard_later__a_clock_that_has_no_answer);
-    tcase_add_test(t, test_guard_later__hosts_far_ahead);
+    tcase_add_test(t, test_guard_deferred__the_fastest_wins);
+    tcase_add_test(t, test_guard_deferred__the_library_is_kept);
+    tcase_add_test(t, test_guard_deferred__a_tie_goes_to_the_library);
+    tcase_add_test(t, test_guard_deferred__slots_are_of_two_calls);
+    tcase_add_test(t, test_guard_deferred__a_clock_that_has_no_answer);
+    tcase_add_test(t, test_guard_deferred__hosts_far_ahead);
     suite_add_tcase(s, t);
     return s;
 }

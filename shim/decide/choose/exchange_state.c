@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/decide/choose/watch.h"
+#include "shim/decide/choose/exchange_state.h"
 
 enum { MOST_LEVEL = 7 }; /* at level k the next 2^(k-1) calls pass */
-_Static_assert(1 << (MOST_LEVEL - 1) == WATCH_MOST_WAIT, "levels end at the longest wait");
+_Static_assert(1 << (MOST_LEVEL - 1) == EXCHANGE_MOST_WAIT, "levels end at the longest wait");
 
 /* Parts of the time of direct messages. */
 static const double to_begin = .9, to_stay = .95;
 
-uint32_t watch_passed(const struct watch *w)
+uint32_t exchange_passed(const struct exchange_state *w)
 {
     return w->level ? 1u << (w->level - 1) : 0;
 }
 
-static void begin_to_wait(struct watch *w)
+static void begin_to_wait(struct exchange_state *w)
 {
-    uint32_t least = !w->active ? 0 : w->slower ? WATCH_REST : WATCH_PERIOD;
+    uint32_t least = !w->active ? 0 : w->slower ? EXCHANGE_REST : EXCHANGE_PERIOD;
 
     w->level += w->level < MOST_LEVEL;
-    uint32_t wait = watch_passed(w);
+    uint32_t wait = exchange_passed(w);
     w->wait = wait > least ? wait : least;
     w->active = w->left = w->vain = w->slower = w->fresh = 0;
 }
 
-static int mostly_vain(const struct watch *w)
+static int mostly_vain(const struct exchange_state *w)
 {
-    return w->vain > WATCH_PERIOD / 2;
+    return w->vain > EXCHANGE_PERIOD / 2;
 }
 
-enum watch_turn watch_turn(struct watch *w)
+enum exchange_action exchange_next(struct exchange_state *w)
 {
     if (w->active) {
         w->left -= w->left > 0;
         w->fresh = 0;
-        return WATCH_EXCHANGE;
+        return EXCHANGE_TELL;
     }
     if (!w->wait)
-        return WATCH_ASK;
+        return EXCHANGE_ASK;
     w->wait--;
-    return WATCH_PASS;
+    return EXCHANGE_PASS;
 }
 
-int watch_wants_prediction(const struct watch *w)
+int exchange_wants_prediction(const struct exchange_state *w)
 {
     return !w->active || !w->left;
 }
 
-int watch_predicted(struct watch *w, double direct, double balanced)
+int exchange_predicted(struct exchange_state *w, double direct, double balanced)
 {
     double share = w->active ? to_stay : to_begin;
 
@@ -57,15 +57,15 @@ int watch_predicted(struct watch *w, double direct, double balanced)
         w->level = 0; /* it has lasted */
     w->fresh = !w->active;
     w->active = 1;
-    w->left = WATCH_PERIOD;
+    w->left = EXCHANGE_PERIOD;
     w->vain = w->slower = 0;
     return 1;
 }
 
-static void was_native(struct watch *w, int slower)
+static void was_native(struct exchange_state *w, int slower)
 {
     if (w->active) {
-        w->vain += w->vain < WATCH_PERIOD;
+        w->vain += w->vain < EXCHANGE_PERIOD;
         w->slower |= (unsigned)slower & 1;
         if (!(w->fresh && slower) && (w->left || !mostly_vain(w)))
             return;
@@ -73,12 +73,12 @@ static void was_native(struct watch *w, int slower)
     begin_to_wait(w);
 }
 
-void watch_was_vain(struct watch *w)
+void exchange_was_vain(struct exchange_state *w)
 {
     was_native(w, 0);
 }
 
-void watch_was_slower(struct watch *w)
+void exchange_was_slower(struct exchange_state *w)
 {
     was_native(w, 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/decide/guard/guard_later.h"
+#include "shim/decide/guard/guard_deferred.h"
 
 enum { MOST_PAUSE = 4096, PARTS = 16 };
 
@@ -9,25 +9,27 @@ static uint32_t first_pause(const struct guard_clock *c)
     return c->lag > GUARD_PAUSE ? c->lag : GUARD_PAUSE;
 }
 
-void guard_later_begin(struct guard_clock *c)
+void guard_deferred_begin(struct guard_clock *c)
 {
     c->pause = c->waited = first_pause(c);
 }
 
-int guard_later_wants_more(const struct guard_entry *e)
+int guard_deferred_wants_more(const struct guard_entry *e)
 {
-    return !e->evidence.rounds && e->turns.rounds < GUARD_ROUNDS;
+    return !e->evidence.rounds && e->slots.rounds < GUARD_ROUNDS;
 }
 
-/* Twice as long until that is GUARD_LATER_ASK calls more. */
+/* Twice as long until that is GUARD_DEFERRED_ASK calls more. */
 static uint32_t without_lag(uint32_t waited)
 {
     uint32_t part = waited / PARTS;
 
-    return part > GUARD_LATER_ASK ? part : waited > GUARD_LATER_ASK ? GUARD_LATER_ASK : waited;
+    return part > GUARD_DEFERRED_ASK     ? part
+           : waited > GUARD_DEFERRED_ASK ? GUARD_DEFERRED_ASK
+                                         : waited;
 }
 
-void guard_later_wait(struct guard_clock *c)
+void guard_deferred_wait(struct guard_clock *c)
 {
     uint32_t more = c->lag > GUARD_PAUSE ? c->lag / PARTS : without_lag(c->waited);
 
@@ -36,7 +38,7 @@ void guard_later_wait(struct guard_clock *c)
 }
 
 /* The lag is what was waited, or somewhat less, which the next round tries. */
-void guard_later_learn(struct guard_clock *c)
+void guard_deferred_learn(struct guard_clock *c)
 {
     uint32_t most = MOST_PAUSE;
 
@@ -45,8 +47,8 @@ void guard_later_learn(struct guard_clock *c)
         c->lag = most;
 }
 
-int guard_later_is_over(const struct guard_entry *e)
+int guard_deferred_is_over(const struct guard_entry *e)
 {
-    return e->clock.later && !e->verdict.known &&
-           e->calls + 2 * GUARD_ROUND + first_pause(&e->clock) > GUARD_LATER_CALLS;
+    return e->clock.deferred && !e->verdict.known &&
+           e->calls + 2 * GUARD_ROUND + first_pause(&e->clock) > GUARD_DEFERRED_CALLS;
 }

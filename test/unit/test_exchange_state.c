@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The watch as a state machine: calls with an invented demand. Wanted: skew is found and kept,
- * little is asked where there is none, and demands that change do not make it oscillate.
+ * The state of an exchange as a machine: calls with an invented demand. Wanted: skew is found and
+ * kept, little is asked where there is none, and demands that change do not make it oscillate.
  */
 #include <check.h>
 
-#include "shim/decide/choose/watch.h"
+#include "shim/decide/choose/exchange_state.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
@@ -16,7 +16,7 @@ struct demand_of {
 };
 
 struct tally {
-    struct watch w;
+    struct exchange_state w;
     int calls, passed, asked, exchanged, rerouted, predicted, changes;
     int last_change, closest; /* call number; fewest calls between two changes */
 };
@@ -25,23 +25,23 @@ struct tally {
 static void one_call(struct tally *t, struct demand_of d)
 {
     int was = t->w.active;
-    enum watch_turn turn = watch_turn(&t->w);
+    enum exchange_action action = exchange_next(&t->w);
 
     t->calls++;
-    t->passed += turn == WATCH_PASS;
-    t->asked += turn == WATCH_ASK;
-    t->exchanged += turn == WATCH_EXCHANGE || (turn == WATCH_ASK && !d.small);
-    if (turn != WATCH_PASS) {
+    t->passed += action == EXCHANGE_PASS;
+    t->asked += action == EXCHANGE_ASK;
+    t->exchanged += action == EXCHANGE_TELL || (action == EXCHANGE_ASK && !d.small);
+    if (action != EXCHANGE_PASS) {
         int now = !d.small;
 
         if (d.small) {
-            watch_was_vain(&t->w);
-        } else if (watch_wants_prediction(&t->w)) {
+            exchange_was_vain(&t->w);
+        } else if (exchange_wants_prediction(&t->w)) {
             t->predicted++;
-            now = watch_predicted(&t->w, 1, d.balanced);
+            now = exchange_predicted(&t->w, 1, d.balanced);
         }
         if (now && d.slower)
-            watch_was_slower(&t->w);
+            exchange_was_slower(&t->w);
         t->rerouted += now && !d.slower;
     }
     if (t->w.active != was) {
@@ -58,7 +58,7 @@ static struct tally fresh(void)
     return (struct tally){.closest = 1 << 30};
 }
 
-START_TEST(test_watch__skew_is_found_at_once_and_kept)
+START_TEST(test_exchange_state__skew_is_found_at_once_and_kept)
 {
     struct tally t = fresh();
 
@@ -67,12 +67,12 @@ START_TEST(test_watch__skew_is_found_at_once_and_kept)
     ck_assert_int_eq(t.rerouted, 1000);
     ck_assert_int_eq(t.asked, 1);
     ck_assert_int_eq(t.changes, 1);
-    ck_assert_int_eq(t.predicted, 1000 / WATCH_PERIOD);
+    ck_assert_int_eq(t.predicted, 1000 / EXCHANGE_PERIOD);
 }
 END_TEST
 
 /* Questions after 0, 1, 2, 4 ... 64 calls in between. */
-START_TEST(test_watch__small_or_balanced_calls_are_asked_about_rarely)
+START_TEST(test_exchange_state__small_or_balanced_calls_are_asked_about_rarely)
 {
     for (int small = 0; small < 2; small++) {
         struct tally t = fresh();
@@ -87,14 +87,14 @@ START_TEST(test_watch__small_or_balanced_calls_are_asked_about_rarely)
 }
 END_TEST
 
-START_TEST(test_watch__a_question_stands_for_the_calls_that_passed)
+START_TEST(test_exchange_state__a_question_stands_for_the_calls_that_passed)
 {
     struct tally t = fresh();
     int told = 0;
 
     for (int i = 0; i < 400; i++) {
         int passed = t.passed, asked = t.asked;
-        uint32_t before = t.w.wait ? 0 : watch_passed(&t.w);
+        uint32_t before = t.w.wait ? 0 : exchange_passed(&t.w);
 
         one_call(&t, (struct demand_of){.small = 1});
         told += t.asked > asked ? (int)before : 0;
@@ -105,7 +105,7 @@ START_TEST(test_watch__a_question_stands_for_the_calls_that_passed)
 }
 END_TEST
 
-START_TEST(test_watch__skew_that_comes_later_is_found_within_the_longest_wait)
+START_TEST(test_exchange_state__skew_that_comes_later_is_found_within_the_longest_wait)
 {
     struct tally t = fresh();
     int before;
@@ -114,11 +114,11 @@ START_TEST(test_watch__skew_that_comes_later_is_found_within_the_longest_wait)
         one_call(&t, (struct demand_of){.small = 1});
     for (before = 0; !t.rerouted; before++)
         one_call(&t, (struct demand_of){.balanced = .7});
-    ck_assert_int_le(before, WATCH_MOST_WAIT + 1);
+    ck_assert_int_le(before, EXCHANGE_MOST_WAIT + 1);
 }
 END_TEST
 
-START_TEST(test_watch__between_the_margins_nothing_changes)
+START_TEST(test_exchange_state__between_the_margins_nothing_changes)
 {
     struct tally idle = fresh(), busy = fresh();
 
@@ -133,23 +133,23 @@ START_TEST(test_watch__between_the_margins_nothing_changes)
 }
 END_TEST
 
-START_TEST(test_watch__skew_that_ends_is_left_at_the_end_of_a_window)
+START_TEST(test_exchange_state__skew_that_ends_is_left_at_the_end_of_a_window)
 {
     struct tally t = fresh();
 
-    for (int i = 0; i < 3 * WATCH_PERIOD; i++)
+    for (int i = 0; i < 3 * EXCHANGE_PERIOD; i++)
         one_call(&t, (struct demand_of){.balanced = .5});
     ck_assert_int_eq(t.w.active, 1);
     int more = 0;
     for (; t.w.active; more++)
         one_call(&t, (struct demand_of){.balanced = 1});
-    ck_assert_int_le(more, WATCH_PERIOD);
-    ck_assert_int_eq(t.w.wait, WATCH_PERIOD);
+    ck_assert_int_le(more, EXCHANGE_PERIOD);
+    ck_assert_int_eq(t.w.wait, EXCHANGE_PERIOD);
 }
 END_TEST
 
 /* Skew or none at random, small calls between, and some programs to whom reroutes are slower. */
-START_TEST(test_watch__changing_demands_do_not_oscillate)
+START_TEST(test_exchange_state__changing_demands_do_not_oscillate)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct rng rng = {seed * 7919};
@@ -160,7 +160,7 @@ START_TEST(test_watch__changing_demands_do_not_oscillate)
             one_call(&t,
                      (struct demand_of){.small = small && rng_below(&rng, 4) < (unsigned)small,
                                         .balanced = rng_below(&rng, 6) < (unsigned)often ? .5 : 1});
-        ck_assert_msg(t.closest >= WATCH_PERIOD, "seed %llu: changes %d calls apart",
+        ck_assert_msg(t.closest >= EXCHANGE_PERIOD, "seed %llu: changes %d calls apart",
                       (unsigned long long)seed, t.closest);
         ck_assert_int_gt(t.changes, 0);
     }
@@ -168,32 +168,33 @@ START_TEST(test_watch__changing_demands_do_not_oscillate)
 END_TEST
 
 /* The worst there is: skewed whenever it is asked, balanced whenever it is confirmed. */
-START_TEST(test_watch__an_adversary_costs_little)
+START_TEST(test_exchange_state__an_adversary_costs_little)
 {
     struct tally t = fresh();
     int calls = 20000;
 
     for (int i = 0; i < calls; i++)
         one_call(&t, (struct demand_of){.balanced = t.w.active ? 1 : .5});
-    ck_assert_int_ge(t.closest, WATCH_PERIOD);
-    ck_assert_int_le(t.exchanged, calls * (WATCH_PERIOD + 2) / (WATCH_MOST_WAIT + WATCH_PERIOD));
+    ck_assert_int_ge(t.closest, EXCHANGE_PERIOD);
+    ck_assert_int_le(t.exchanged,
+                     calls * (EXCHANGE_PERIOD + 2) / (EXCHANGE_MOST_WAIT + EXCHANGE_PERIOD));
 }
 END_TEST
 
-START_TEST(test_watch__where_the_library_is_as_fast_it_rests)
+START_TEST(test_exchange_state__where_the_library_is_as_fast_it_rests)
 {
     struct tally t = fresh();
-    int calls = 100 * (WATCH_REST + 1);
+    int calls = 100 * (EXCHANGE_REST + 1);
 
     for (int i = 0; i < calls; i++) /* a trial of ten calls, then the verdict */
         one_call(&t, (struct demand_of){.balanced = .5, .slower = i >= 10});
-    ck_assert_int_le(t.exchanged, 10 + 2 * WATCH_PERIOD + 100);
+    ck_assert_int_le(t.exchanged, 10 + 2 * EXCHANGE_PERIOD + 100);
     ck_assert_int_le(t.asked, 102);
 }
 END_TEST
 
 /* One size wins and another loses: the winner is not given up for it. */
-START_TEST(test_watch__a_size_that_loses_does_not_end_one_that_wins)
+START_TEST(test_exchange_state__a_size_that_loses_does_not_end_one_that_wins)
 {
     struct tally t = fresh();
 
@@ -203,32 +204,32 @@ START_TEST(test_watch__a_size_that_loses_does_not_end_one_that_wins)
 }
 END_TEST
 
-START_TEST(test_watch__a_prediction_that_failed_is_no_gain)
+START_TEST(test_exchange_state__a_prediction_that_failed_is_no_gain)
 {
-    struct watch w = {0};
+    struct exchange_state w = {0};
 
-    ck_assert_int_eq(watch_turn(&w), WATCH_ASK);
-    ck_assert_int_eq(watch_predicted(&w, 0, 0), 0);
+    ck_assert_int_eq(exchange_next(&w), EXCHANGE_ASK);
+    ck_assert_int_eq(exchange_predicted(&w, 0, 0), 0);
     ck_assert_int_eq(w.active, 0);
 }
 END_TEST
 
-Suite *suite_watch(void)
+Suite *suite_exchange_state(void)
 {
-    Suite *s = suite_create("watch");
-    TCase *t = tcase_create("watch");
+    Suite *s = suite_create("exchange_state");
+    TCase *t = tcase_create("exchange_state");
 
-    tcase_add_test(t, test_watch__skew_is_found_at_once_and_kept);
-    tcase_add_test(t, test_watch__small_or_balanced_calls_are_asked_about_rarely);
-    tcase_add_test(t, test_watch__a_question_stands_for_the_calls_that_passed);
-    tcase_add_test(t, test_watch__skew_that_comes_later_is_found_within_the_longest_wait);
-    tcase_add_test(t, test_watch__between_the_margins_nothing_changes);
-    tcase_add_test(t, test_watch__skew_that_ends_is_left_at_the_end_of_a_window);
-    tcase_add_test(t, test_watch__changing_demands_do_not_oscillate);
-    tcase_add_test(t, test_watch__an_adversary_costs_little);
-    tcase_add_test(t, test_watch__where_the_library_is_as_fast_it_rests);
-    tcase_add_test(t, test_watch__a_size_that_loses_does_not_end_one_that_wins);
-    tcase_add_test(t, test_watch__a_prediction_that_failed_is_no_gain);
+    tcase_add_test(t, test_exchange_state__skew_is_found_at_once_and_kept);
+    tcase_add_test(t, test_exchange_state__small_or_balanced_calls_are_asked_about_rarely);
+    tcase_add_test(t, test_exchange_state__a_question_stands_for_the_calls_that_passed);
+    tcase_add_test(t, test_exchange_state__skew_that_comes_later_is_found_within_the_longest_wait);
+    tcase_add_test(t, test_exchange_state__between_the_margins_nothing_changes);
+    tcase_add_test(t, test_exchange_state__skew_that_ends_is_left_at_the_end_of_a_window);
+    tcase_add_test(t, test_exchange_state__changing_demands_do_not_oscillate);
+    tcase_add_test(t, test_exchange_state__an_adversary_costs_little);
+    tcase_add_test(t, test_exchange_state__where_the_library_is_as_fast_it_rests);
+    tcase_add_test(t, test_exchange_state__a_size_that_loses_does_not_end_one_that_wins);
+    tcase_add_test(t, test_exchange_state__a_prediction_that_failed_is_no_gain);
     suite_add_tcase(s, t);
     return s;
 }

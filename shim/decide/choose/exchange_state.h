@@ -9,7 +9,7 @@
  *     guard agrees).
  *
  * A communicator becomes active if the predicted gain of balancing is a tenth, and stays active
- * while it is a twentieth. The state changes at most once in WATCH_PERIOD calls. If it does not
+ * while it is a twentieth. The state changes at most once in EXCHANGE_PERIOD calls. If it does not
  * last two periods, the next question comes later. So demands that change from call to call cannot
  * make it oscillate. It also ends if most calls of a period run natively. If they do because the
  * library was measured to be as fast, it rests for long, and a new attempt ends with its first such
@@ -18,15 +18,15 @@
  * All of it follows from agreed values and the number of calls, and is the same on all ranks. The
  * state is one word, so no allocation can fail on one rank. No MPI, no clock.
  */
-#ifndef COLLSHIM_SHIM_DECIDE_WATCH_H
-#define COLLSHIM_SHIM_DECIDE_WATCH_H
+#ifndef COLLSHIM_SHIM_DECIDE_EXCHANGE_STATE_H
+#define COLLSHIM_SHIM_DECIDE_EXCHANGE_STATE_H
 
 #include <stdint.h>
 
-enum { WATCH_PERIOD = 8, WATCH_MOST_WAIT = 64, WATCH_REST = 256 };
+enum { EXCHANGE_PERIOD = 8, EXCHANGE_MOST_WAIT = 64, EXCHANGE_REST = 256 };
 
 /* All zero at first. */
-struct watch {
+struct exchange_state {
     uint32_t wait : 9;   /* inactive: calls that pass before the next question */
     uint32_t level : 3;  /* questions answered by no so far, up to a limit */
     uint32_t active : 1; /* calls are exchanged */
@@ -38,28 +38,28 @@ struct watch {
     uint32_t unpaid : 1; /* the caller's: the last question's call was too early, not too small */
 };
 
-enum watch_turn {
-    WATCH_PASS,    /* run natively */
-    WATCH_ASK,     /* ask how large it is, and if it is large, what balancing would gain */
-    WATCH_EXCHANGE /* tell all ranks who sends how much */
+enum exchange_action {
+    EXCHANGE_PASS, /* run natively */
+    EXCHANGE_ASK,  /* ask how large it is, and if it is large, what balancing would gain */
+    EXCHANGE_TELL  /* tell all ranks who sends how much */
 };
 
 /* The action of this call; counts it. */
-enum watch_turn watch_turn(struct watch *w);
+enum exchange_action exchange_next(struct exchange_state *w);
 
 /* How many calls at least have passed between the last question and this one? */
-uint32_t watch_passed(const struct watch *w);
+uint32_t exchange_passed(const struct exchange_state *w);
 
 /* Is it time for a prediction, if the call is not too small to be worth any? */
-int watch_wants_prediction(const struct watch *w);
+int exchange_wants_prediction(const struct exchange_state *w);
 
 /* How busy the busiest link would be; 0: not known. Returns whether to reroute now. */
-int watch_predicted(struct watch *w, double direct, double balanced);
+int exchange_predicted(struct exchange_state *w, double direct, double balanced);
 
 /* The call that was asked about or exchanged ran natively: it was too small, or the like. */
-void watch_was_vain(struct watch *w);
+void exchange_was_vain(struct exchange_state *w);
 
 /* It ran natively because the library was measured to be as fast. */
-void watch_was_slower(struct watch *w);
+void exchange_was_slower(struct exchange_state *w);
 
 #endif
