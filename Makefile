@@ -123,10 +123,10 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize faults fuzz soak coverage unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-page test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
-               $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/faults.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+               $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
@@ -136,6 +136,7 @@ help:
 	  'make test       scripts/test: all that needs no GPU' \
 	  'make unit       build and run the unit tests' \
 	  'make grade      balancing against the exact linear program (needs GLPK)' \
+	  'make test-page  the pages of report --html and site --html, in Chromium' \
 	  'make test-programs  build what the other suites run' \
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
@@ -202,6 +203,7 @@ endif
 $(B)/pic/transports/cuda/cuda_image.o: OWN_ASFLAGS := $(if $(KERNELS),-DCUDA_IMAGE='"$(IMAGE)"')
 $(B)/pic/transports/cuda/cuda_image.o: $(KERNELS)
 $(B)/pic/shim/preload/jumps.o: transports/net/nccl_calls.def
+$(B)/pic/shim/cli/page/page_template.o: shim/cli/page/page.html
 
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
@@ -265,7 +267,7 @@ $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynami
 # Behind launchers and in containers: libc alone.
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,install/exec.c cli.c install/preload_path.c)) \
   $(call pic,$(wildcard config/*/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.c) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.[cS]) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
@@ -291,7 +293,7 @@ FUZZER   := $(findstring fuzzer,$(SANITIZE))
 FUZZ_SRC := $(filter-out $(if $(FUZZER),%/replay.c,%/libfuzzer.c) $(if $(NCCL),,%/board.c) $(if $(SPANK),,%/spank.c),$(wildcard test/fuzz/*.c))
 FUZZ_OBJ := $(call pic,$(FUZZ_SRC))
 $(FUZZ_OBJ): OWN_CFLAGS += $(if $(NCCL),-DFUZZ_NCCL $(NCCL_CFLAGS)) $(if $(SPANK),-DFUZZ_SPANK)
-$(call program,test/fuzz,$(FUZZ_OBJ) $(call pic,$(filter-out shim/cli/main.c %/top_read.c,$(wildcard shim/cli/*.c shim/cli/*/*.c)) \
+$(call program,test/fuzz,$(FUZZ_OBJ) $(call pic,$(filter-out shim/cli/main.c %/top_read.c,$(wildcard shim/cli/*.c shim/cli/*/*.[cS])) \
   shim/helper/mailbox.c $(if $(NCCL),shim/nccl/board/notice.c)) $(DECIDE) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm -lpthread $(if $(GLPK),-lglpk) $(if $(DW),-ldw),$(if $(FUZZER),-fsanitize=fuzzer))
 # The exact optimum that balancing is graded against.
@@ -300,6 +302,7 @@ $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c)
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
 $(call program,test/faults.so,test/faults/faults.c,-ldl,-fPIC -shared)
+test-programs: $(B)/test/faults.so
 $(call program,test/trace.so,test/ways/trace.c,-lpthread,-fPIC -shared)
 $(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
@@ -330,6 +333,7 @@ test:
 bench: all
 	bench/run
 # Each call of ours on the system fails once, under each MPI.
+.PHONY: faults
 faults: all test-programs
 	test/faults/run.sh $(B)
 unit: $(B)/unit
@@ -348,6 +352,9 @@ else
 grade:
 	@echo 'skipped: GLPK (libglpk-dev) is not installed'; exit 77
 endif
+# Pages, in a browser without a window.
+test-page: $(B)/collshim
+	@test/page/run.sh $(B)
 # On this machine's own GPU. Elsewhere test/gpu/device.sh runs this build; it needs the driver alone.
 test-gpu: $(GPU_TESTS) $(if $(NCCL),$(addprefix $(B)/,libcollshim.so libcollshim-nccl.so libnccl-tuner-collshim.so) $(HELPER) $(B)/test/nccl_ranks)
 	@test/gpu/device.sh $(B)

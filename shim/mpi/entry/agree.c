@@ -36,9 +36,11 @@ static void agree_describe(char *text)
         used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s %s\n", cfg_rows[id].name, value);
     }
     snprintf(text + used, TEXT_MAX - used,
-             "topology of COLLSHIM_TOPOLOGY %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
+             "topology of COLLSHIM_TOPOLOGY %016llx\nrows of COLLSHIM_PROFILE %016llx\n"
+             "recipes and texts of COLLSHIM_ALGORITHM %016llx\n%s",
              mpi_process.topo ? (unsigned long long)topo_hash(mpi_process.topo) : 0ull,
-             (unsigned long long)tuning_hash(&settings.tuning), settings.cfg.problem);
+             (unsigned long long)tuning_hash(&settings.tuning),
+             (unsigned long long)wanted_hash(settings.choice), settings.cfg.problem);
 }
 
 /* Tell the first line in which two texts differ. */
