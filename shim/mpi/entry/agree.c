@@ -130,6 +130,14 @@ static void say_absent(const struct outcome *o)
                  o->absent);
 }
 
+/* The user wants no job rather than one with other settings. Rank 0 alone knows as yet, and the
+   others wait for it. */
+static void end_job(void)
+{
+    say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: the job ends because of the settings above");
+    mpi.Abort(MPI_COMM_WORLD, 1);
+}
+
 /*
  * Once up the tree and once down, since all ranks wait for it in MPI_Init. Returns an MPI code. A
  * rank that could not announce itself sends nothing: to the others it is absent.
@@ -150,9 +158,8 @@ static int agree_share(struct tree *t, struct outcome *o)
         tree_open(t, mpi_process.world_rank, mpi_process.world_size, launcher ? understands : NULL);
     o->other_version = o->absent >= 0 && o->absent == other_version;
     int rc = tree_up(t, o, sizeof *o, worse);
-    /* Said before the others know: the first of them to end may end the job. */
-    if (rc == MPI_SUCCESS && must_fail(o))
-        say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
+    if (rc == MPI_SUCCESS && t->parent < 0 && must_fail(o))
+        end_job();
     if (rc == MPI_SUCCESS)
         rc = tree_down(t, o, sizeof *o);
     /* Rank 0 tells all, or its neighbours do if it is the one that has no collshim. */
@@ -260,8 +267,6 @@ static int agree_together(void)
         mpi_process.verdict = REASON_LEFT_OUT;
         return MPI_SUCCESS;
     }
-    if (must_fail(&o))
-        return MPI_ERR_OTHER;
     if (o.differ) {
         mpi_process.verdict = REASON_DISAGREED;
         return explain(&tree, mine);
