@@ -42,7 +42,9 @@ ways=(
 
 # attempt SEED KEPT NAME=VALUE...: sets result to the exit status and what the program prints
 attempt() {
-    preload=$build/libcollshim.so complaints= settings=()
+    # shellcheck disable=SC2034 # launch.sh reads it
+    preload=$build/libcollshim.so
+    complaints='' settings=()
     launch "$ranks" "${@:3}" -- "$programs/wild" "$1" "$steps" "$2"
     result="$rc $(grep '^wild: ' <<<"$out")"
 }
