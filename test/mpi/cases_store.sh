@@ -80,6 +80,18 @@ stores() {
     finish
     rm -f "$tmp/store"
 
+    mkdir -m 1777 "$tmp/shared"
+    stored "users share a folder, in which each has a file" COLLSHIM_STORE="$tmp/shared/"
+    [ "$(head -n 1 "$tmp/shared/$(id -u).store")" = "$store_head" ] || complain "no store was made there"
+    finish
+    stored "the next job begins with it" COLLSHIM_STORE="$tmp/shared" COLLSHIM_LOG=info
+    want_recalled 4 2
+    finish
+    sed -i 's/ratio=[0-9.]*/ratio=0.100/' "$tmp/shared/$(id -u).store"
+    stored "a row that is wrong by now is named" COLLSHIM_STORE="$tmp/shared" COLLSHIM_LOG=info
+    grep -q "wrong by now and replaced, e.g. allreduce from " <<<"$err" || complain "no line says so"
+    finish
+
     stored "a folder that is not there" COLLSHIM_STORE="$tmp/none/store"
     want_lines "COLLSHIM_STORE: cannot write $tmp/none/store: no such directory; *"
     finish
