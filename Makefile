@@ -123,10 +123,10 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize soak coverage unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
-               $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+               $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
@@ -139,6 +139,7 @@ help:
 	  'make test-programs  build what the other suites run' \
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
+	  'make fuzz       inputs made for every parser, SECONDS=60 each, by clang; ONLY=TARGET,... for some' \
 	  'make soak       does a long job keep more and more? a million calls, 100,000 communicators' \
 	  'make coverage   which lines of the product the tests run (needs gcovr)' \
 	  'make bench      the A/B suite on the emulated cluster' \
@@ -254,7 +255,7 @@ $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) 
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED) -Wl$(comma)-z$(comma)nodelete)
 # Its undefined symbols are those of srun, sbatch and slurmstepd.
-$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/base/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
+$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/base/preload_list.c config/base/text.c),,-shared -Wl$(comma)-z$(comma)now)
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
 # Behind launchers and in containers: libc alone.
@@ -280,6 +281,15 @@ $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 # The transport over MPI runs there without MPI, on a table of functions.
 $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
 $(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+# Inputs for every parser: those that are kept, or new ones if SANITIZE has libFuzzer. Some files include a source,
+# for what is static in it.
+FUZZER   := $(findstring fuzzer,$(SANITIZE))
+FUZZ_SRC := $(filter-out $(if $(FUZZER),%/replay.c,%/libfuzzer.c) $(if $(NCCL),,%/board.c) $(if $(SPANK),,%/spank.c),$(wildcard test/fuzz/*.c))
+FUZZ_OBJ := $(call pic,$(FUZZ_SRC))
+$(FUZZ_OBJ): OWN_CFLAGS += $(if $(NCCL),-DFUZZ_NCCL $(NCCL_CFLAGS)) $(if $(SPANK),-DFUZZ_SPANK)
+$(call program,test/fuzz,$(FUZZ_OBJ) $(call pic,$(filter-out shim/cli/main.c %/top_read.c,$(wildcard shim/cli/*.c shim/cli/*/*.c)) \
+  shim/helper/mailbox.c $(if $(NCCL),shim/nccl/board/notice.c)) $(DECIDE) $(CORE) $(CUDA_OBJ),\
+  -lyaml -lhwloc -ljansson -lm -lpthread $(if $(GLPK),-lglpk) $(if $(DW),-ldw),$(if $(FUZZER),-fsanitize=fuzzer))
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.
@@ -316,6 +326,9 @@ bench: all
 	bench/run
 unit: $(B)/unit
 	@$<
+# Inputs for every parser: all that are kept, or made for a minute each, by clang's libFuzzer.
+fuzz:
+	@test/fuzz/run.sh --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(if $(ONLY),--only $(ONLY)) $(B)
 # How good the choice of algorithms is by the model.
 choices: $(B)/test/bench_choices
 	@$<

@@ -124,6 +124,9 @@ expect 0 "16 more ranks; --all shows them" "$collshim" topo node:2,rank:16
 expect 1 "topology: nodes:4: no such word; the nearest is node" "$collshim" topo nodes:4
 expect 1 "none/cluster.topo: no such file" "$collshim" topo none/cluster.topo
 expect 1 "none/x: cannot be written" "$collshim" topo --output none/x "$text"
+echo kept >kept && ln -s kept link.topo
+expect 1 "link.topo: cannot be written: a symbolic link" "$collshim" topo --output link.topo "$text"
+check "topo --output: what a link names stays" grep -qx kept kept
 json '.ranks == 4 and .rank[3].gpu == 3 and .rank[3].socket == 1 and (.rail | length == 2)' \
     env HWLOC_XMLFILE="$here/machine.xml" "$collshim" topo --json
 json '[.machine.gpu[].numa] == [0,0,1,1] and .machine.gpu[0].near == ["mlx5_0"] and .machine.gpu[3].near == ["mlx5_1"]' \
@@ -416,6 +419,8 @@ if command -v gnuplot >/dev/null; then
     expect 0 "lib.so+0x1234" cat sites.svg
     expect 0 "allreduce" "$collshim" report sites.json --png sites.png
     expect 0 "PNG" cat sites.png
+    ran() { "$collshim" report sites.json --svg '|touch ran; cat >x.svg'; "$collshim" report sites.json --svg $'x\n!touch ran\n.svg'; [ -e ran ]; }
+    check "a picture's name is no command" eval '! ran >/dev/null 2>&1'
 fi
 expect 1 "nothing to draw: the report has no call sites" "$collshim" report run.json --svg x.svg
 expect 2 "does not end in .svg" "$collshim" report sites.json --svg x.png

@@ -87,11 +87,6 @@ stores() {
     stored "the next job begins with it" COLLSHIM_STORE="$tmp/shared" COLLSHIM_LOG=info
     want_recalled 4 2
     finish
-    sed -i 's/ratio=[0-9.]*/ratio=0.100/' "$tmp/shared/$(id -u).store"
-    stored "a row that is wrong by now is named" COLLSHIM_STORE="$tmp/shared" COLLSHIM_LOG=info
-    grep -q "wrong by now and replaced, e.g. allreduce from " <<<"$err" || complain "no line says so"
-    finish
-
     stored "a folder that is not there" COLLSHIM_STORE="$tmp/none/store"
     want_lines "COLLSHIM_STORE: cannot write $tmp/none/store: no such directory; *"
     finish

@@ -10,6 +10,7 @@
 #include "shim/cli/report/advice.h"
 #include "shim/cli/report/gnuplot.h"
 #include "shim/cli/report/lines.h"
+#include "shim/cli/report/waits_show.h"
 
 static const char *text_of(json_t *row, const char *key)
 {
@@ -63,6 +64,7 @@ int sites_read(json_t *row, struct site_line *s)
     }
     s->rerouted_s = number_of(row, "rerouted_rank_s");
     s->native_s = number_of(row, "native_rank_s");
+    s->waiting_s = (s->rerouted_s + s->native_s) * waits_part(row);
     return s->rerouted_s < 0 || s->native_s < 0 ? -1 : 0;
 }
 
@@ -152,7 +154,7 @@ static void print_callers(json_t *callers)
     }
 }
 
-static void print_row(const struct site_line *s, double all)
+static void print_row(json_t *row, const struct site_line *s, double all)
 {
     char from[32] = "-", ranks[32], saved[48] = "-", t[4][32], place[400];
 
@@ -172,6 +174,7 @@ static void print_row(const struct site_line *s, double all)
            s->algorithm ? s->algorithm : "");
     if (s->reason && s->native * 2 > s->calls)
         printf("          natively: %s\n", s->reason);
+    waits_print_row(row);
 }
 
 void sites_print(json_t *root, size_t most)
@@ -194,7 +197,7 @@ void sites_print(json_t *root, size_t most)
     json_array_foreach(list, i, row)
     {
         if (i < most && sites_read(row, &s) == 0)
-            print_row(&s, all);
+            print_row(row, &s, all);
     }
     if (json_array_size(list) > most)
         printf("  %zu more; --all shows them\n", json_array_size(list) - most);
@@ -246,6 +249,34 @@ static const char *worst(json_t *list, struct site_line *w)
     return w->saved_s < 0 ? w->collective : NULL;
 }
 
+/* The row with the most waiting; NULL: there is none. */
+static json_t *most_waiting(json_t *list, struct site_line *w)
+{
+    json_t *row, *most = NULL;
+    struct site_line s;
+    size_t i;
+
+    w->waiting_s = 0;
+    json_array_foreach(list, i, row)
+    {
+        if (sites_read(row, &s) == 0 && s.waiting_s > w->waiting_s) {
+            *w = s;
+            most = row;
+        }
+    }
+    return most;
+}
+
+static void advise_waiting(json_t *row, const struct site_line *s)
+{
+    char place[400];
+
+    sites_place(s->object, s->build_id, s->offset, place, sizeof place);
+    printf("\nNext: %.0f %% of this %s (%s) ", 100 * waits_part(row), s->collective, place);
+    waits_print_cause(row);
+    puts(".");
+}
+
 static double rerouted_calls(json_t *list)
 {
     struct site_line s;
@@ -267,7 +298,8 @@ void sites_advise(json_t *root)
     const char *all_native = text_of(root, "all_native"), *clause;
     double all = all_seconds(list), native;
     const char *reason = main_reason(list, &native);
-    struct site_line w = {0};
+    struct site_line w = {0}, late = {0};
+    json_t *waiting = most_waiting(list, &late);
     json_t *saved = json_object_get(root, "saved");
     double gain = number_of(saved, "rank_seconds");
 
@@ -281,6 +313,8 @@ void sites_advise(json_t *root)
         printf("\nNext: %s loses %.2g s at this site; COLLSHIM_ALGORITHM=%s=native leaves it to "
                "the library.\n",
                w.collective, -w.saved_s, w.collective);
+    else if (waiting && late.waiting_s > all / 4)
+        advise_waiting(waiting, &late);
     else if (reason && native > all / 4 && (clause = advice_for(reason)))
         printf("\nNext: %.0f %% of the time ran natively (%s); %s.\n", 100 * native / all, reason,
                clause);

@@ -18,6 +18,7 @@ struct site_line {
     double rerouted_us, rerouted_p99, native_us, native_p99; /* below 0: not timed */
     double saved_s, error_s;
     int saved_known;
+    double waiting_s; /* of both times: waiting for late ranks, as far as sampled */
     json_t *callers;
 };
 

@@ -20,9 +20,11 @@
 #include "shim/cli/report/lines.h"
 #include "shim/cli/report/nccl_choices.h"
 #include "shim/cli/report/rails_show.h"
+#include "shim/cli/report/waits_show.h"
 
 static const char help[] =
-    "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE]\n"
+    "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE |\n"
+    "                      --trace FILE]\n"
     "collshim report --diff OLD NEW [--all]\n"
     "\n"
     "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every call site "
@@ -41,6 +43,9 @@ static const char help[] =
     "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
     "in\n"
     "                   .png or .svg\n"
+    "  --trace FILE     also write the sampled calls for Perfetto (ui.perfetto.dev): a track for "
+    "each\n"
+    "                   rank, and arrows from late ranks to those that waited\n"
     "  --json           print the report as one JSON object, in a fixed order of keys\n"
     "\n"
     "How to read the call sites\n"
@@ -55,6 +60,11 @@ static const char help[] =
     "  saved       seconds of all ranks: the medians' difference times the rerouted calls, and "
     "two\n"
     "              standard errors of it; - where either way was timed less than three times\n"
+    "  waiting     of sampled calls, the part in which ranks waited for one that worked longer "
+    "since\n"
+    "              the collective before; no schedule can save it. Time lost in an earlier "
+    "collective\n"
+    "              counts as moving. Barrier and small calls are sampled too\n"
     "How to read the table\n"
     "  calls       of all ranks together; total is the collective's bytes, from this size up to "
     "twice\n"
@@ -380,6 +390,7 @@ static void print_table(const struct report *r, size_t most)
     }
     nccl_choices_print(r->nccl);
     rails_print(r->root, most > SITES_SHOWN ? most : RAILS_SHOWN);
+    waits_print(r->root);
     if (!seen)
         puts("\nNone of the collectives that can be rerouted was called.");
     sites_advise(r->root);
@@ -493,7 +504,8 @@ static int diff(char **argv, size_t most)
     return code;
 }
 
-static int show(const char *path, int json, size_t most, const char *picture, const char *bars)
+static int show(const char *path, int json, size_t most, const char *picture, const char *bars,
+                const char *trace)
 {
     struct report r = {0};
     int code = open_report(path, &r);
@@ -503,7 +515,10 @@ static int show(const char *path, int json, size_t most, const char *picture, co
         putchar('\n');
     } else if (!code) {
         print_table(&r, most);
-        code = picture ? draw(&r, picture) : bars ? sites_draw(r.root, bars) : CLI_OK;
+        code = picture ? draw(&r, picture)
+               : bars  ? sites_draw(r.root, bars)
+               : trace ? waits_trace(r.root, trace)
+                       : CLI_OK;
     }
     json_decref(r.root);
     return code;
@@ -511,12 +526,12 @@ static int show(const char *path, int json, size_t most, const char *picture, co
 
 int cli_report(int argc, char **argv)
 {
-    const char *picture = NULL, *svg = NULL, *png = NULL;
+    const char *picture = NULL, *svg = NULL, *png = NULL, *trace = NULL;
     int json = 0, all = 0, differ = 0;
     const struct cli_option options[] = {{"--json", &json, NULL},   {"--all", &all, NULL},
                                          {"--diff", &differ, NULL}, {"--plot", NULL, &picture},
                                          {"--svg", NULL, &svg},     {"--png", NULL, &png},
-                                         {NULL, NULL, NULL}};
+                                         {"--trace", NULL, &trace}, {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help);
 
     if (n < 0)
@@ -525,15 +540,17 @@ int cli_report(int argc, char **argv)
         return cli_usage("report", differ ? "--diff takes two files"
                                    : n    ? "one file at a time"
                                           : "a file is missing");
-    if (json + (picture != NULL) + (svg != NULL) + (png != NULL) + differ > 1)
-        return cli_usage("report", "one of --json, --plot, --svg, --png and --diff, not both");
+    if (json + (picture != NULL) + (svg != NULL) + (png != NULL) + (trace != NULL) + differ > 1)
+        return cli_usage("report",
+                         "one of --json, --plot, --svg, --png, --trace and --diff, not both");
     if (picture && !ends_in(picture, ".png") && !ends_in(picture, ".svg"))
         return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", picture);
     if ((svg && !ends_in(svg, ".svg")) || (png && !ends_in(png, ".png")))
         return cli_usage("report", "%s: '%s' does not end in .%s", svg ? "--svg" : "--png",
                          svg ? svg : png, svg ? "svg" : "png");
     size_t most = all ? SIZE_MAX : SITES_SHOWN;
-    int code = differ ? diff(argv, most) : show(argv[1], json, most, picture, svg ? svg : png);
+    int code =
+        differ ? diff(argv, most) : show(argv[1], json, most, picture, svg ? svg : png, trace);
     lines_close();
     return code;
 }

@@ -83,23 +83,23 @@ static void skip(struct reader *r, enum site_skip why, const char *name)
 /* Does the user keep within the caps with one more such file? */
 static int is_within_caps(struct reader *r, const struct stat *st)
 {
-    struct author *a = r->author, *end = a + r->authors;
+    struct author *a = r->author;
+    int i = 0;
 
     if (st->st_uid == geteuid())
         return 1;
-    while (a < end && a->uid != st->st_uid)
-        a++;
-    if (a == end) {
+    while (i < r->authors && a[i].uid != st->st_uid)
+        i++;
+    if (i == r->authors) {
         a = realloc(r->author, (size_t)(r->authors + 1) * sizeof *a);
         if (!a)
             return 0;
         r->author = a;
-        a += r->authors++;
-        *a = (struct author){.uid = st->st_uid};
+        a[r->authors++] = (struct author){.uid = st->st_uid};
     }
-    a->files++;
-    a->bytes += st->st_size;
-    return a->files <= spool_caps.files && a->bytes <= spool_caps.bytes;
+    a[i].files++;
+    a[i].bytes += st->st_size;
+    return a[i].files <= spool_caps.files && a[i].bytes <= spool_caps.bytes;
 }
 
 /* Returns the bytes read, or -1 with *why. *st: of the file. */
@@ -241,8 +241,12 @@ static int create(const char *path)
 {
     if (mkdir(path, 0700))
         return cli_fail("%s: cannot be made: %s", path, strerror(errno));
-    if (chmod(path, 01733))
-        return cli_fail("%s: %s", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 || fchmod(fd, 01733) ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        return cli_fail("%s: %s", path, strerror(rc));
     printf("%s: made, for the reports of all users: COLLSHIM_REPORT=%s\n", path, path);
     return CLI_OK;
 }
@@ -272,7 +276,7 @@ static int add_up(struct reader *r, const char *path, int json, int prometheus)
 
 int cli_site(int argc, char **argv)
 {
-    static struct reader r = {.until = INT64_MAX};
+    struct reader r = {.until = INT64_MAX};
     const char *since = NULL, *until = NULL;
     int json = 0, prometheus = 0, make = 0;
     const struct cli_option options[] = {

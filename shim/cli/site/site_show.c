@@ -99,6 +99,20 @@ static void print_changes(const struct changes *c)
         printf("%d more; --json has them\n", c->losses - SHOWN);
 }
 
+/* The program that waits most, if that is much of its time in collectives; NULL: none. */
+static const struct sum_row *waiter(const struct sum *s)
+{
+    const struct sum_row *most = NULL;
+
+    for (int i = 1; i < s->programs.rows; i++) {
+        const struct sum_row *r = &s->programs.row[i];
+
+        if (r->waiting > r->collectives / 4 && (!most || r->waiting > most->waiting))
+            most = r;
+    }
+    return most;
+}
+
 /* The program that loses most, beyond doubt; NULL: none. */
 static const struct sum_row *loser(const struct sum *s)
 {
@@ -110,7 +124,7 @@ static const struct sum_row *loser(const struct sum *s)
 
 static void print_advice(const struct sum *s)
 {
-    const struct sum_row *lost = loser(s);
+    const struct sum_row *lost = loser(s), *late = waiter(s);
 
     if (!s->reports) {
         puts("\nNext: set COLLSHIM_REPORT to this directory in the module, and let jobs run.");
@@ -119,6 +133,12 @@ static void print_advice(const struct sum *s)
     if (lost) {
         printf("\nNext: look at %s with `collshim report`: its jobs lost %.3g node hours.\n",
                lost->name, -lost->saved);
+        return;
+    }
+    if (late && late->waiting > s->all.collectives / 4) {
+        printf("\nNext: look at %s with `collshim report`: %.0f %% of its time in collectives is "
+               "waiting for late ranks.\n",
+               late->name, share(late->waiting, late->collectives));
         return;
     }
     for (int i = 1; i < s->reasons.rows; i++) {
@@ -148,6 +168,10 @@ void site_show_text(const struct sum *s, const struct site_skips *skips)
     print_skips(skips);
     printf("Node hours %.4g; in collectives %.4g; saved %.4g +- %.1g, %.2f %%\n", s->all.hours,
            s->all.collectives, s->all.saved, sqrt(s->all.error), share(s->all.saved, s->all.hours));
+    if (s->all.waiting > 0)
+        printf("Waiting for late ranks, which no schedule can save: %.4g node hours, %.0f %% of "
+               "those in collectives\n",
+               s->all.waiting, share(s->all.waiting, s->all.collectives));
     if (s->reports) {
         print_rows(&s->programs, "Program");
         print_reasons(s);
@@ -166,6 +190,7 @@ static void put_row(struct json *j, const struct sum_row *r, const char *name)
     json_int(j, "lost", r->lost);
     json_rounded(j, "node_hours", 6, r->hours);
     json_rounded(j, "collectives_node_hours", 6, r->collectives);
+    json_rounded(j, "waiting_node_hours", 6, r->waiting);
     json_rounded(j, "saved_node_hours", 6, r->saved);
     json_rounded(j, "plus_minus", 3, sqrt(r->error));
     json_close(j, '}');
@@ -216,6 +241,7 @@ void site_show_json(const struct sum *s, const struct site_skips *skips)
     json_close(&j, '}');
     json_rounded(&j, "node_hours", 6, s->all.hours);
     json_rounded(&j, "collectives_node_hours", 6, s->all.collectives);
+    json_rounded(&j, "waiting_node_hours", 6, s->all.waiting);
     json_rounded(&j, "saved_node_hours", 6, s->all.saved);
     json_rounded(&j, "plus_minus", 3, sqrt(s->all.error));
     put_rows(&j, &s->programs, "programs", "program");
@@ -291,6 +317,9 @@ void site_show_prometheus(const struct sum *s, const struct site_skips *skips)
     printf("collshim_node_hours %.9g\n", s->all.hours);
     print_metric("collshim_collectives_node_hours", "Node hours in collectives.");
     printf("collshim_collectives_node_hours %.9g\n", s->all.collectives);
+    print_metric("collshim_waiting_node_hours",
+                 "Of these, waiting for late ranks, which no schedule can save.");
+    printf("collshim_waiting_node_hours %.9g\n", s->all.waiting);
     print_metric("collshim_saved_node_hours", "Node hours saved.");
     printf("collshim_saved_node_hours %.9g\n", s->all.saved);
     print_metric("collshim_saved_node_hours_error", "Two standard errors of what was saved.");

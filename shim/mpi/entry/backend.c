@@ -48,16 +48,18 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 /* Collectives with call sites, then all functions: a name's first entry counts. */
 static const struct backend_entry entries[] = {
+    SITED(Barrier),
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
+#define WATCHED(name, n)
 #define SYMBOL(name, n) ENTRY(name),
 #include "shim/preload/symbols.def"
 #undef SYMBOL
     {NULL, NULL},
 };
 enum {
-    ENTRIES_SITED = 0
+    ENTRIES_SITED = 1
 #define COLLECTIVE(name, parameters, arguments) +2
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
