@@ -13,7 +13,7 @@
 #define COLLSHIM_VERSION "of no version" /* the Makefile knows the version */
 #endif
 
-enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
+enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_LOSS = 3 };
 
 /* The subcommands. argv[0] is the subcommand's name. Return an enum cli_exit. */
 int cli_info(int argc, char **argv);
@@ -23,6 +23,7 @@ int cli_plan(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_exec(int argc, char **argv); /* does not return once the command runs */
+int cli_gate(int argc, char **argv);
 int cli_site(int argc, char **argv);
 int cli_top(int argc, char **argv);
 
@@ -57,6 +58,33 @@ int cli_width(void);
 /* Print text, breaking lines at blanks before `width`; it begins in column `column` and goes on
    there, and ends with a newline. */
 void cli_wrap(FILE *f, const char *text, int column, int width);
+
+/* Between the two, what is printed on stdout goes into a text instead, which the caller frees.
+   NULL: no memory; then it has been printed. */
+void cli_capture(void);
+char *cli_captured(void);
+
+/* Print the text: without --wide, lines of more than 80 bytes are broken at blanks, as deep as they
+   begin. */
+void cli_print_captured(void);
+
+/*
+ * A table: columns, and a row's cells as texts. Widths are for 80 columns and for --wide; 0: left
+ * out; below 0: aligned left. Columns end with one without a title.
+ */
+extern int cli_is_wide; /* --wide was given */
+enum { CLI_CELLS = 13, CLI_CELL = 160 };
+struct cli_column {
+    const char *title;
+    int narrow, wide;
+};
+struct cli_cells {
+    int n;
+    char text[CLI_CELLS][CLI_CELL];
+};
+void cli_cell(struct cli_cells *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_print_row(const struct cli_column *columns, const struct cli_cells *c);
+void cli_print_titles(const struct cli_column *columns);
 
 /* "1 rank", "2 ranks": the ending of a counted noun. */
 static inline const char *cli_s(long long n)

@@ -24,6 +24,7 @@ static const struct command {
     {"sim", "predict how long a collective takes on a topology, and on which links", cli_sim},
     {"report", "show the rerouted calls of a run, their times, and why others ran natively",
      cli_report},
+    {"gate", "compare runs with earlier ones; exit status 3 if they are slower", cli_gate},
     {"site", "add up the reports of many jobs: which gained, and why others did not", cli_site},
     {"top", "watch the running jobs of this node", cli_top},
 };
@@ -49,7 +50,8 @@ static void help(void)
          "  collshim topo                                   what this machine has\n"
          "  collshim topo 'node:4 socket:2 gpu:2 rail:4'    what a text describes\n"
          "\n"
-         "Exit status: 0 success, 1 failure, 2 wrong usage. Complaints go to stderr.");
+         "Exit status: 0 success, 1 failure, 2 wrong usage, 3 a loss (gate). Complaints go to "
+         "stderr.");
 }
 
 static const struct command *find_command(const char *name)

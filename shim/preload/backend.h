@@ -12,7 +12,7 @@
 #ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
 #define COLLSHIM_SHIM_PRELOAD_BACKEND_H
 
-#define BACKEND_ABI 6
+#define BACKEND_ABI 7
 #define BACKEND_OPEN_SYMBOL "collshim_backend_open"
 
 /*
@@ -30,7 +30,7 @@ struct backend_announcement {
 };
 
 /* Each thread has so much memory in libcollshim.so for each backend, all zero at first. */
-enum { BACKEND_THREAD_BYTES = 280 };
+enum { BACKEND_THREAD_BYTES = 312 };
 
 static inline void *backend_thread_pointer(void)
 {

@@ -10,6 +10,7 @@
 #include "shim/cli/report/advice.h"
 #include "shim/cli/report/gnuplot.h"
 #include "shim/cli/report/lines.h"
+#include "shim/cli/report/waits_show.h"
 
 static const char *text_of(json_t *row, const char *key)
 {
@@ -63,6 +64,7 @@ int sites_read(json_t *row, struct site_line *s)
     }
     s->rerouted_s = number_of(row, "rerouted_rank_s");
     s->native_s = number_of(row, "native_rank_s");
+    s->waiting_s = (s->rerouted_s + s->native_s) * waits_part(row);
     return s->rerouted_s < 0 || s->native_s < 0 ? -1 : 0;
 }
 
@@ -106,6 +108,34 @@ void sites_place(const char *object, const char *build_id, long long offset, cha
     text_clean(text); /* it may be cut inside a character */
 }
 
+static void name_place(json_t *o)
+{
+    const char *object = text_of(o, "object");
+    char place[400];
+
+    if (object) {
+        sites_place(object, text_of(o, "build_id"),
+                    (long long)json_integer_value(json_object_get(o, "offset")), place,
+                    sizeof place);
+        json_object_set_new(o, "place", json_pack("s", place));
+    }
+}
+
+void sites_name(json_t *root)
+{
+    json_t *row, *frame;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(root, "sites"), i, row)
+    {
+        name_place(row);
+        json_array_foreach(json_object_get(row, "callers"), k, frame)
+        {
+            name_place(frame);
+        }
+    }
+}
+
 static double seconds_of(const struct site_line *s)
 {
     return s->rerouted_s + s->native_s;
@@ -126,10 +156,9 @@ static double all_seconds(json_t *list)
     return all;
 }
 
-static const char *us(double value, char *text, size_t size)
+static void put_us(struct cli_cells *c, double value)
 {
-    snprintf(text, size, value < 0 ? "-" : "%.1f", value);
-    return text;
+    cli_cell(c, value < 0 ? "-" : "%.1f", value);
 }
 
 /* The callers of a site, three levels, without the frames that start every program. */
@@ -152,26 +181,44 @@ static void print_callers(json_t *callers)
     }
 }
 
-static void print_row(const struct site_line *s, double all)
+static const struct cli_column columns[] = {
+    {"time", 8, 9},        {"collective", -20, -20},
+    {"total", 7, 8},       {"ranks", 0, 7},
+    {"calls", 7, 9},       {"rerouted", 8, 10},
+    {"us", 7, 10},         {"p99", 0, 10},
+    {"native us", 9, 10},  {"p99", 0, 10},
+    {"saved s", 7, 0},     {"saved s", 0, 14},
+    {" algorithm", 0, -1}, {NULL, 0, 0},
+};
+
+static void print_row(json_t *row, const struct site_line *s, double all)
 {
-    char from[32] = "-", ranks[32], saved[48] = "-", t[4][32], place[400];
+    struct cli_cells c = {0};
+    char from[32] = "-", place[400];
 
     if (s->from)
         cfg_print_bytes((unsigned long long)s->from, from, sizeof from);
-    snprintf(ranks, sizeof ranks, s->nodes ? "%lld/%lld" : "%lld", s->ranks, s->nodes);
-    if (s->saved_known)
-        snprintf(saved, sizeof saved, "%.3g+-%.1g", s->saved_s, s->error_s);
     sites_place(s->object, s->build_id, s->offset, place, sizeof place);
     printf("  %s", place);
     print_callers(s->callers);
-    printf("\n    %4.1f%% %-20s %8s %7s %9lld %9.1f%% %10s %10s %10s %10s %14s  %s\n",
-           all > 0 ? 100 * seconds_of(s) / all : 0, s->collective, from, ranks, s->calls,
-           s->calls ? 100.0 * (double)s->rerouted / (double)s->calls : 0,
-           us(s->rerouted_us, t[0], sizeof t[0]), us(s->rerouted_p99, t[1], sizeof t[1]),
-           us(s->native_us, t[2], sizeof t[2]), us(s->native_p99, t[3], sizeof t[3]), saved,
-           s->algorithm ? s->algorithm : "");
+    putchar('\n');
+    cli_cell(&c, "%.1f%%", all > 0 ? 100 * seconds_of(s) / all : 0);
+    cli_cell(&c, "%s", s->collective);
+    cli_cell(&c, "%s", from);
+    cli_cell(&c, s->nodes ? "%lld/%lld" : "%lld", s->ranks, s->nodes);
+    cli_cell(&c, "%lld", s->calls);
+    cli_cell(&c, "%.1f%%", s->calls ? 100.0 * (double)s->rerouted / (double)s->calls : 0);
+    put_us(&c, s->rerouted_us);
+    put_us(&c, s->rerouted_p99);
+    put_us(&c, s->native_us);
+    put_us(&c, s->native_p99);
+    cli_cell(&c, s->saved_known ? "%.2g" : "-", s->saved_s);
+    cli_cell(&c, s->saved_known ? "%.3g+-%.1g" : "-", s->saved_s, s->error_s);
+    cli_cell(&c, s->algorithm ? " %s" : "", s->algorithm);
+    cli_print_row(columns, &c);
     if (s->reason && s->native * 2 > s->calls)
         printf("          natively: %s\n", s->reason);
+    waits_print_row(row);
 }
 
 void sites_print(json_t *root, size_t most)
@@ -188,13 +235,11 @@ void sites_print(json_t *root, size_t most)
         printf("; saved %.3g +- %.1g s", number_of(saved, "rank_seconds"),
                number_of(saved, "plus_minus"));
     putchar('\n');
-    printf("    %5s %-20s %8s %7s %9s %10s %10s %10s %10s %10s %14s  %s\n", "time", "collective",
-           "total", "ranks", "calls", "rerouted", "us", "p99", "native us", "p99", "saved s",
-           "algorithm");
+    cli_print_titles(columns);
     json_array_foreach(list, i, row)
     {
         if (i < most && sites_read(row, &s) == 0)
-            print_row(&s, all);
+            print_row(row, &s, all);
     }
     if (json_array_size(list) > most)
         printf("  %zu more; --all shows them\n", json_array_size(list) - most);
@@ -246,6 +291,34 @@ static const char *worst(json_t *list, struct site_line *w)
     return w->saved_s < 0 ? w->collective : NULL;
 }
 
+/* The row with the most waiting; NULL: there is none. */
+static json_t *most_waiting(json_t *list, struct site_line *w)
+{
+    json_t *row, *most = NULL;
+    struct site_line s;
+    size_t i;
+
+    w->waiting_s = 0;
+    json_array_foreach(list, i, row)
+    {
+        if (sites_read(row, &s) == 0 && s.waiting_s > w->waiting_s) {
+            *w = s;
+            most = row;
+        }
+    }
+    return most;
+}
+
+static void advise_waiting(json_t *row, const struct site_line *s)
+{
+    char place[400];
+
+    sites_place(s->object, s->build_id, s->offset, place, sizeof place);
+    printf("\nNext: %.0f %% of this %s (%s) ", 100 * waits_part(row), s->collective, place);
+    waits_print_cause(row);
+    puts(".");
+}
+
 static double rerouted_calls(json_t *list)
 {
     struct site_line s;
@@ -267,7 +340,8 @@ void sites_advise(json_t *root)
     const char *all_native = text_of(root, "all_native"), *clause;
     double all = all_seconds(list), native;
     const char *reason = main_reason(list, &native);
-    struct site_line w = {0};
+    struct site_line w = {0}, late = {0};
+    json_t *waiting = most_waiting(list, &late);
     json_t *saved = json_object_get(root, "saved");
     double gain = number_of(saved, "rank_seconds");
 
@@ -281,6 +355,8 @@ void sites_advise(json_t *root)
         printf("\nNext: %s loses %.2g s at this site; COLLSHIM_ALGORITHM=%s=native leaves it to "
                "the library.\n",
                w.collective, -w.saved_s, w.collective);
+    else if (waiting && late.waiting_s > all / 4)
+        advise_waiting(waiting, &late);
     else if (reason && native > all / 4 && (clause = advice_for(reason)))
         printf("\nNext: %.0f %% of the time ran natively (%s); %s.\n", 100 * native / all, reason,
                clause);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two runs beside each other. Two sites are the same if build id and offset are. Sites of different
- * builds are matched by function, if it is known: the first call of a function in one run is the
- * first in the other. A run in which nothing was rerouted may not know the nodes of its
- * communicators.
+ * Two runs beside each other. The first call of a function in one run is the first in the other.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -13,39 +10,11 @@
 #include "config/settings/settings.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/report/call_sites.h"
-#include "shim/cli/report/lines.h"
 
 struct pair {
-    struct site_line old, new; /* object NULL: not in that run */
-    char function[160];        /* of the one that is there */
+    struct site_line old, new;     /* object NULL: not in that run */
+    char function[SITES_FUNCTION]; /* of the one that is there */
 };
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-static int same_build(const struct site_line *a, const struct site_line *b)
-{
-    return a->build_id && b->build_id ? !strcmp(a->build_id, b->build_id)
-                                      : !strcmp(a->object, b->object);
-}
-
-static int same_call(const struct pair *p, const struct site_line *b, const char *function)
-{
-    const struct site_line *a = &p->old;
-
-    if (!a->object || p->new.object || strcmp(a->collective, b->collective) != 0 ||
-        a->from != b->from || a->ranks != b->ranks ||
-        (a->nodes && b->nodes && a->nodes != b->nodes))
-        return 0;
-    if (same_build(a, b))
-        return a->offset == b->offset;
-    return function[0] && !strcmp(p->function, function) &&
-           !strcmp(base_name(a->object), base_name(b->object));
-}
 
 static double seconds(const struct site_line *s)
 {
@@ -64,40 +33,6 @@ static int by_change(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct site_line *x = a, *y = b;
-
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-/* The rows in the order of their offsets. The caller frees them. */
-static struct site_line *lines_of(json_t *root, size_t *n)
-{
-    json_t *list = json_object_get(root, "sites"), *row;
-    struct site_line *s = calloc(json_array_size(list) + 1, sizeof *s);
-    size_t i;
-
-    *n = 0;
-    if (!s)
-        return NULL;
-    json_array_foreach(list, i, row)
-    {
-        if (sites_read(row, &s[*n]) == 0)
-            ++*n;
-    }
-    qsort(s, *n, sizeof *s, by_place);
-    return s;
-}
-
-static void function_of(const struct site_line *s, char *function, size_t size)
-{
-    struct line l;
-
-    lines_find(s->object, s->build_id, (uint64_t)s->offset, &l);
-    snprintf(function, size, "%s", l.function);
-}
-
 static size_t match(struct pair *p, const struct site_line *old, size_t nold,
                     const struct site_line *new, size_t nnew)
 {
@@ -105,14 +40,15 @@ static size_t match(struct pair *p, const struct site_line *old, size_t nold,
 
     for (size_t i = 0; i < nold; i++) {
         p[i].old = old[i];
-        function_of(&old[i], p[i].function, sizeof p[i].function);
+        sites_function(&old[i], p[i].function);
     }
     for (size_t k = 0; k < nnew; k++) {
-        char function[sizeof p->function];
+        char function[SITES_FUNCTION];
         size_t i = 0;
 
-        function_of(&new[k], function, sizeof function);
-        while (i < nold && !same_call(&p[i], &new[k], function))
+        sites_function(&new[k], function);
+        while (i < nold &&
+               (p[i].new.object || !sites_same(&p[i].old, p[i].function, &new[k], function)))
             i++;
         if (i == nold)
             i = n++;
@@ -170,7 +106,7 @@ static void conclude(const struct pair *p, size_t n, double old, double new)
 int sites_diff(json_t *old, json_t *new, size_t most)
 {
     size_t nold, nnew, n = 0;
-    struct site_line *a = lines_of(old, &nold), *b = lines_of(new, &nnew);
+    struct site_line *a = sites_lines(old, &nold), *b = sites_lines(new, &nnew);
     struct pair *p = a && b ? calloc(nold + nnew + 1, sizeof *p) : NULL;
     double sum[2] = {0};
     int code = CLI_OK;

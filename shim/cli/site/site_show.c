@@ -53,18 +53,31 @@ static void print_skips(const struct site_skips *skips)
 
 static void print_rows(const struct sum_table *t, const char *title)
 {
-    printf("\n%-32s %7s %12s %12s %20s %8s %7s %5s\n", title, "jobs", "node hours", "collectives",
-           "saved", "saved %", "gained", "lost");
+    const struct cli_column columns[] = {
+        {title, -20, -32},       {"jobs", 5, 7},    {"node hours", 10, 12},
+        {"collectives", 11, 12}, {"saved", 18, 20}, {"saved %", 0, 8},
+        {"gained", 6, 7},        {"lost", 4, 5},    {NULL, 0, 0},
+    };
+
+    putchar('\n');
+    cli_print_titles(columns);
     for (int i = 1; i <= t->rows && i <= SHOWN; i++) {
         const struct sum_row *r = &t->row[i < t->rows ? i : 0];
-        char saved[48], name[81];
+        struct cli_cells c = {0};
+        char name[81];
 
         if (!r->jobs)
             continue;
-        snprintf(saved, sizeof saved, "%.4g +- %.1g", r->saved, sqrt(r->error));
-        text_show(name, sizeof name, r->name, strlen(r->name));
-        printf("%-32s %7lld %12.4g %12.4g %20s %7.2f%% %7lld %5lld\n", name, r->jobs, r->hours,
-               r->collectives, saved, share(r->saved, r->hours), r->gained, r->lost);
+        text_show(name, cli_is_wide ? sizeof name : 21, r->name, strlen(r->name));
+        cli_cell(&c, "%s", name);
+        cli_cell(&c, "%lld", r->jobs);
+        cli_cell(&c, "%.4g", r->hours);
+        cli_cell(&c, "%.4g", r->collectives);
+        cli_cell(&c, "%.4g +- %.1g", r->saved, sqrt(r->error));
+        cli_cell(&c, "%.2f%%", share(r->saved, r->hours));
+        cli_cell(&c, "%lld", r->gained);
+        cli_cell(&c, "%lld", r->lost);
+        cli_print_row(columns, &c);
     }
     if (t->rows > SHOWN)
         printf("%d more; --json has them\n", t->rows - SHOWN);
@@ -83,6 +96,20 @@ static void print_reasons(const struct sum *s)
     }
 }
 
+/* The program that waits most, if that is much of its time in collectives; NULL: none. */
+static const struct sum_row *waiter(const struct sum *s)
+{
+    const struct sum_row *most = NULL;
+
+    for (int i = 1; i < s->programs.rows; i++) {
+        const struct sum_row *r = &s->programs.row[i];
+
+        if (r->waiting > r->collectives / 4 && (!most || r->waiting > most->waiting))
+            most = r;
+    }
+    return most;
+}
+
 /* The program that loses most, beyond doubt; NULL: none. */
 static const struct sum_row *loser(const struct sum *s)
 {
@@ -92,9 +119,9 @@ static const struct sum_row *loser(const struct sum *s)
     return NULL;
 }
 
-static void print_advice(const struct sum *s)
+void site_show_advice(const struct sum *s)
 {
-    const struct sum_row *lost = loser(s);
+    const struct sum_row *lost = loser(s), *late = waiter(s);
 
     if (!s->reports) {
         puts("\nNext: set COLLSHIM_REPORT to this directory in the module, and let jobs run.");
@@ -103,6 +130,12 @@ static void print_advice(const struct sum *s)
     if (lost) {
         printf("\nNext: look at %s with `collshim report`: its jobs lost %.3g node hours.\n",
                lost->name, -lost->saved);
+        return;
+    }
+    if (late && late->waiting > s->all.collectives / 4) {
+        printf("\nNext: look at %s with `collshim report`: %.0f %% of its time in collectives is "
+               "waiting for late ranks.\n",
+               late->name, share(late->waiting, late->collectives));
         return;
     }
     for (int i = 1; i < s->reasons.rows; i++) {
@@ -132,12 +165,16 @@ void site_show_text(const struct sum *s, const struct site_skips *skips)
     print_skips(skips);
     printf("Node hours %.4g; in collectives %.4g; saved %.4g +- %.1g, %.2f %%\n", s->all.hours,
            s->all.collectives, s->all.saved, sqrt(s->all.error), share(s->all.saved, s->all.hours));
+    if (s->all.waiting > 0)
+        printf("Waiting for late ranks, which no schedule can save: %.4g node hours, %.0f %% of "
+               "those in collectives\n",
+               s->all.waiting, share(s->all.waiting, s->all.collectives));
     if (s->reports) {
         print_rows(&s->programs, "Program");
         print_reasons(s);
         print_rows(&s->settings, "Setting");
     }
-    print_advice(s);
+    site_show_advice(s);
 }
 
 static void put_row(struct json *j, const struct sum_row *r, const char *name)
@@ -149,6 +186,7 @@ static void put_row(struct json *j, const struct sum_row *r, const char *name)
     json_int(j, "lost", r->lost);
     json_rounded(j, "node_hours", 6, r->hours);
     json_rounded(j, "collectives_node_hours", 6, r->collectives);
+    json_rounded(j, "waiting_node_hours", 6, r->waiting);
     json_rounded(j, "saved_node_hours", 6, r->saved);
     json_rounded(j, "plus_minus", 3, sqrt(r->error));
     json_close(j, '}');
@@ -179,6 +217,7 @@ void site_show_json(const struct sum *s, const struct site_skips *skips)
     json_close(&j, '}');
     json_rounded(&j, "node_hours", 6, s->all.hours);
     json_rounded(&j, "collectives_node_hours", 6, s->all.collectives);
+    json_rounded(&j, "waiting_node_hours", 6, s->all.waiting);
     json_rounded(&j, "saved_node_hours", 6, s->all.saved);
     json_rounded(&j, "plus_minus", 3, sqrt(s->all.error));
     put_rows(&j, &s->programs, "programs", "program");
@@ -250,6 +289,9 @@ void site_show_prometheus(const struct sum *s, const struct site_skips *skips)
     printf("collshim_node_hours %.9g\n", s->all.hours);
     print_metric("collshim_collectives_node_hours", "Node hours in collectives.");
     printf("collshim_collectives_node_hours %.9g\n", s->all.collectives);
+    print_metric("collshim_waiting_node_hours",
+                 "Of these, waiting for late ranks, which no schedule can save.");
+    printf("collshim_waiting_node_hours %.9g\n", s->all.waiting);
     print_metric("collshim_saved_node_hours", "Node hours saved.");
     printf("collshim_saved_node_hours %.9g\n", s->all.saved);
     print_metric("collshim_saved_node_hours_error", "Two standard errors of what was saved.");

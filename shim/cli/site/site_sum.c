@@ -19,7 +19,7 @@ enum { MOST_SITES = 1024, CLOCKS_S = 600, OVERLAP = 64 };
 struct job {
     long long ranks, nodes, began;
     double seconds, per_rank_second; /* node hours */
-    double saved, error, collectives;
+    double saved, error, collectives, waiting;
 };
 
 static int open_table(struct sum_table *t, int most)
@@ -82,6 +82,7 @@ static void add_job(struct sum_row *r, const struct job *j)
     r->lost += j->saved < 0 && -j->saved > j->error;
     r->hours += j->seconds * (double)j->nodes / 3600;
     r->collectives += j->collectives * j->per_rank_second;
+    r->waiting += j->waiting * j->per_rank_second;
     r->saved += j->saved * j->per_rank_second;
     r->error += pow(j->error * j->per_rank_second, 2);
 }
@@ -177,6 +178,7 @@ static int read_sites(json_t *list, struct site_line *line, struct job *j)
         if (!(line[i].native_s >= 0 && line[i].rerouted_s >= 0 && seconds < 1e15))
             return -1;
         j->collectives += seconds;
+        j->waiting += line[i].waiting_s;
     }
     return (int)n;
 }

@@ -26,13 +26,20 @@ static void *get(MPI_Comm comm, int keyval)
                : NULL;
 }
 
+void *attribute_last(MPI_Comm comm, const struct attribute_seen *last)
+{
+    return last->comm == comm && last->gone == __atomic_load_n(&gone, __ATOMIC_ACQUIRE)
+               ? last->value
+               : NULL;
+}
+
 void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
 {
     unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
-    void *value;
+    void *value = attribute_last(comm, last);
 
-    if (last->value && last->comm == comm && last->gone == now)
-        return last->value;
+    if (value)
+        return value;
     value = get(comm, keyval);
     if (value)
         *last = (struct attribute_seen){comm, now, value};

@@ -26,6 +26,9 @@ struct attribute_seen {
 /* The value, or NULL if there is none yet, or the communicator is being freed (freeing.h). */
 void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last);
 
+/* The same if the thread's last lookup was of it, else NULL: the communicator may be none. */
+void *attribute_last(MPI_Comm comm, const struct attribute_seen *last);
+
 /* Returns 1, or 0: there is no memory, or the communicator is being freed. */
 int attribute_set(MPI_Comm comm, int keyval, void *value);
 

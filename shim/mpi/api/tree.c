@@ -10,7 +10,7 @@
 
 #include "shim/mpi/api/calls.h"
 
-enum { TAG = 17235, MOST_BYTES = 1024 };
+enum { TAG = 32766 /* above the tags of plans */, MOST_BYTES = 1024 };
 enum { SPIN = 100, PAUSE_NS = 50000 }; /* looks before a rank sleeps between them */
 
 int tree_open(struct tree *t, int rank, int size, int (*has)(int rank))
@@ -50,20 +50,18 @@ static int wait_for(int rc, MPI_Request *request)
     return rc;
 }
 
-static int send(const void *value, size_t bytes, int to)
+int tree_send(const void *value, size_t bytes, int to, MPI_Comm comm)
 {
     MPI_Request request;
 
-    return wait_for(mpi.Isend(value, (int)bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &request),
-                    &request);
+    return wait_for(mpi.Isend(value, (int)bytes, MPI_BYTE, to, TAG, comm, &request), &request);
 }
 
-static int receive(void *value, size_t bytes, int from)
+int tree_receive(void *value, size_t bytes, int from, MPI_Comm comm)
 {
     MPI_Request request;
 
-    return wait_for(mpi.Irecv(value, (int)bytes, MPI_BYTE, from, TAG, MPI_COMM_WORLD, &request),
-                    &request);
+    return wait_for(mpi.Irecv(value, (int)bytes, MPI_BYTE, from, TAG, comm, &request), &request);
 }
 
 int tree_up(const struct tree *t, void *value, size_t bytes,
@@ -73,19 +71,20 @@ int tree_up(const struct tree *t, void *value, size_t bytes,
     int rc = bytes <= sizeof theirs ? MPI_SUCCESS : MPI_ERR_OTHER;
 
     for (int i = 0; rc == MPI_SUCCESS && i < t->nchildren; i++) {
-        rc = receive(theirs, bytes, t->child[i]);
+        rc = tree_receive(theirs, bytes, t->child[i], MPI_COMM_WORLD);
         if (rc == MPI_SUCCESS)
             combine(value, theirs);
     }
-    return rc == MPI_SUCCESS && t->parent >= 0 ? send(value, bytes, t->parent) : rc;
+    return rc == MPI_SUCCESS && t->parent >= 0 ? tree_send(value, bytes, t->parent, MPI_COMM_WORLD)
+                                               : rc;
 }
 
 int tree_down(const struct tree *t, void *value, size_t bytes)
 {
-    int rc = t->parent >= 0 ? receive(value, bytes, t->parent) : MPI_SUCCESS;
+    int rc = t->parent >= 0 ? tree_receive(value, bytes, t->parent, MPI_COMM_WORLD) : MPI_SUCCESS;
 
     /* The farthest child first: it has the longest way to pass it on. */
     for (int i = t->nchildren; rc == MPI_SUCCESS && i-- > 0;)
-        rc = send(value, bytes, t->child[i]);
+        rc = tree_send(value, bytes, t->child[i], MPI_COMM_WORLD);
     return rc;
 }

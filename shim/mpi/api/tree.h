@@ -13,6 +13,7 @@
 #ifndef COLLSHIM_SHIM_MPI_TREE_H
 #define COLLSHIM_SHIM_MPI_TREE_H
 
+#include <mpi.h>
 #include <stddef.h>
 
 enum { TREE_CHILDREN = 31 };
@@ -28,6 +29,10 @@ struct tree {
  * answer; NULL: all are. Returns the neighbour that is not, or -1 if all are.
  */
 int tree_open(struct tree *t, int rank, int size, int (*has)(int rank));
+
+/* One message, with little load on the processor while it is awaited. Return an MPI code. */
+int tree_send(const void *value, size_t bytes, int to, MPI_Comm comm);
+int tree_receive(void *value, size_t bytes, int from, MPI_Comm comm);
 
 /* From the leaves up: `combine` folds a child's value into this rank's. Returns an MPI code. */
 int tree_up(const struct tree *t, void *value, size_t bytes,

@@ -19,6 +19,8 @@ int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
                                  MPI_Request *request);
 
+int mpi_sited_Barrier(MPI_Comm comm);
+
 /* Each collective's, and the same with its call site (sited.c). */
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     int NAMED(mpi_wrap_##name) parameters;                                                         \

@@ -21,6 +21,7 @@
 #include "shim/mpi/entry/large_by_int.h"
 #include "shim/mpi/entry/launcher.h"
 #include "shim/mpi/run/variants.h"
+#include "shim/preload/reserve.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
 #if defined(OMPI_MAJOR_VERSION)
@@ -48,16 +49,18 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 /* Collectives with call sites, then all functions: a name's first entry counts. */
 static const struct backend_entry entries[] = {
+    SITED(Barrier),
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
+#define WATCHED(name, n)
 #define SYMBOL(name, n) ENTRY(name),
 #include "shim/preload/symbols.def"
 #undef SYMBOL
     {NULL, NULL},
 };
 enum {
-    ENTRIES_SITED = 0
+    ENTRIES_SITED = 1
 #define COLLECTIVE(name, parameters, arguments) +2
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
@@ -94,6 +97,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
                  BACKEND_ABI, host->abi);
         return NULL;
     }
+    reserve_open();
     thread_own_at = host->thread_own;
     FLOATS_OURS;
     const char *missing = mpi_calls_open(host->library);

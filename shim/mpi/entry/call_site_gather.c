@@ -5,74 +5,58 @@
  */
 #include "shim/mpi/entry/call_site_gather.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
+#include "shim/mpi/api/tree.h"
 #include "shim/mpi/comm/comm.h"
-#include "shim/record/report/call_site_merge.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */
-enum { PIECE = 1 << 16, TAG = 32766 /* above the tags of plans */ };
+enum { PIECE = 1 << 16 };
 
-static int piece_at(int n, int from)
+static size_t piece_at(size_t n, size_t from)
 {
     return n - from < PIECE ? n - from : PIECE;
 }
 
-static int send_bytes(const void *data, int n, int rank, MPI_Comm comm)
-{
-    MPI_Request request;
-    int rc = mpi.Isend(data, n, MPI_BYTE, rank, TAG, comm, &request);
-
-    return rc ? rc : mpi.Waitall(1, &request, MPI_STATUSES_IGNORE);
-}
-
-static int receive_bytes(void *data, int n, int rank, MPI_Comm comm)
-{
-    MPI_Request request;
-    int rc = mpi.Irecv(data, n, MPI_BYTE, rank, TAG, comm, &request);
-
-    return rc ? rc : mpi.Waitall(1, &request, MPI_STATUSES_IGNORE);
-}
-
-static int send_to(int rank, MPI_Comm comm)
+static int send_to(int rank, MPI_Comm comm, size_t (*pack)(char **data))
 {
     char *data = NULL;
-    size_t size = site_pack(&data);
-    int n = size <= INT_MAX ? (int)size : 0;
-    int rc = send_bytes(&n, sizeof n, rank, comm);
+    size_t n = pack(&data);
+    int rc = tree_send(&n, sizeof n, rank, comm);
 
-    for (int from = 0; !rc && from < n; from += PIECE)
-        rc = send_bytes(data + from, piece_at(n, from), rank, comm);
+    for (size_t from = 0; !rc && from < n; from += PIECE)
+        rc = tree_send(data + from, piece_at(n, from), rank, comm);
     free(data);
     return rc;
 }
 
-static int receive_from(int rank, MPI_Comm comm)
+static int receive_from(int rank, MPI_Comm comm, void (*unpack)(const char *data, size_t size))
 {
     static char dropped[PIECE];
-    int n = 0, rc = receive_bytes(&n, sizeof n, rank, comm);
-    char *data = rc || !n ? NULL : malloc((size_t)n);
+    size_t n = 0;
+    int rc = tree_receive(&n, sizeof n, rank, comm);
+    char *data = rc || !n ? NULL : malloc(n);
 
-    for (int from = 0; !rc && from < n; from += PIECE)
-        rc = receive_bytes(data ? data + from : dropped, piece_at(n, from), rank, comm);
+    for (size_t from = 0; !rc && from < n; from += PIECE)
+        rc = tree_receive(data ? data + from : dropped, piece_at(n, from), rank, comm);
     if (!rc && data)
-        site_unpack(data, (size_t)n);
+        unpack(data, n);
     free(data);
     return rc;
 }
 
-static void gather(MPI_Comm comm)
+void gather_up(MPI_Comm comm, size_t (*pack)(char **data),
+               void (*unpack)(const char *data, size_t size))
 {
     int rank = mpi_process.world_rank, rc = MPI_SUCCESS;
 
     for (int step = 1; step < mpi_process.world_size && !rc; step *= 2) {
         if (rank & step) {
-            rc = send_to(rank - step, comm);
+            rc = send_to(rank - step, comm, pack);
             break;
         }
         if (rank + step < mpi_process.world_size)
-            rc = receive_from(rank + step, comm);
+            rc = receive_from(rank + step, comm, unpack);
     }
 }
 
@@ -96,18 +80,23 @@ static int make_comm(MPI_Comm *comm)
 }
 
 /*
- * On a communicator of ours: a receive of the program may still be open on MPI_COMM_WORLD and match
+ * A communicator of ours: a receive of the program may still be open on MPI_COMM_WORLD and match
  * any message there. Where a job has used up all communicators, rank 0 has its own sites alone.
  */
-void site_gather(void)
+int gather_open(MPI_Comm *comm)
 {
     const struct mpi_comm *world = mpi_process.verdict ? NULL : mpi_comm_find(MPI_COMM_WORLD);
-    MPI_Comm comm;
 
-    if (world && !world->verdict) {
-        gather(world->private_comm);
-    } else if (make_comm(&comm)) {
-        gather(comm);
-        mpi.Comm_free(&comm);
-    }
+    if (!world || world->verdict)
+        return make_comm(comm);
+    *comm = world->private_comm;
+    return 1;
+}
+
+void gather_close(MPI_Comm *comm)
+{
+    const struct mpi_comm *world = mpi_process.verdict ? NULL : mpi_comm_find(MPI_COMM_WORLD);
+
+    if (!world || *comm != world->private_comm)
+        mpi.Comm_free(comm);
 }

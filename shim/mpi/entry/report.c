@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/entry/report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "shim/decide/base/floats.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/api/quiet.h"
 #include "shim/mpi/entry/call_site_gather.h"
+#include "shim/mpi/entry/waits.h"
 #include "shim/mpi/rails/rail_rows.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/report/call_site_merge.h"
@@ -12,12 +16,18 @@
 #include "shim/record/report/job.h"
 #include "shim/record/report/report.h"
 #include "shim/record/report/spool.h"
+#include "shim/record/report/waits_report.h"
 #include "shim/record/sites/call_site.h"
 
 /* Do all ranks know of each other's reports? Then the settings are the same on all. */
 static int ranks_report_together(void)
 {
     return mpi_process.verdict == REASON_NONE || mpi_process.verdict == REASON_TOPOLOGY;
+}
+
+static int gathers(void)
+{
+    return mpi_process.world_size > 1 && ranks_report_together();
 }
 
 enum { FIRST_S = 1, LONGEST_S = 60, SHARE = 200 /* of the time is spent on writing, at most */ };
@@ -56,12 +66,8 @@ static void print_report(FILE *f)
     if (!spool_is_printing)
         print_rails(&j);
     site_report(&j, SITE_ALL_RANKS, mpi_process.world_size);
+    waits_report(&j);
     json_close(&j, '}');
-}
-
-static uint64_t now_ns(void)
-{
-    return (uint64_t)(count_now() * 1e9);
 }
 
 void mpi_report_open(void)
@@ -72,7 +78,9 @@ void mpi_report_open(void)
         return;
     job_open();
     site_open(mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
-    opened = now_ns();
+    opened = site_clock();
+    if (gathers())
+        waits_open(opened);
     if (!mpi_process.world_rank)
         mpi_report_due = opened + FIRST_S * 1000000000ull;
 }
@@ -85,7 +93,7 @@ void mpi_report_so_far(uint64_t now)
     is_partial = 1;
     int rc = report_write_quietly(print_report);
     is_partial = 0;
-    uint64_t end = now_ns(), age = end - opened, pause = (end - now) * SHARE;
+    uint64_t end = site_clock(), age = end - opened, pause = (end - now) * SHARE;
     uint64_t next = age < LONGEST_S * 1000000000ull ? age : LONGEST_S * 1000000000ull;
     if (!rc) /* else the one in MPI_Finalize will say what is wrong */
         __atomic_store_n(&mpi_report_due, end + (next > pause ? next : pause), __ATOMIC_RELEASE);
@@ -114,17 +122,39 @@ static void add_up_counters(void)
     }
 }
 
+static char (*hosts)[JOB_HOST_BYTES]; /* by rank; NULL: not known */
+
+static const char *host_of(int rank)
+{
+    return hosts[rank];
+}
+
+/* Of the rails' rows, before they are merged. */
+static void keep_hosts(void)
+{
+    hosts = rails ? calloc((size_t)mpi_process.world_size, sizeof *hosts) : NULL;
+    for (int r = 0; hosts && r < mpi_process.world_size; r++)
+        memcpy(hosts[r], rails[r].host, sizeof *hosts - 1);
+    waits_found.host_of = hosts ? host_of : NULL;
+}
+
 void mpi_report(void)
 {
     __atomic_store_n(&mpi_report_due, UINT64_MAX, __ATOMIC_RELAXED); /* the library's own calls */
     if (!settings_want_report())
         return;
-    if (mpi_process.world_size > 1 && ranks_report_together()) {
+    if (gathers()) {
         struct quiet quiet;
+        MPI_Comm comm;
 
         quiet_begin(&quiet, MPI_COMM_WORLD);
-        site_gather();
+        if (gather_open(&comm)) {
+            waits_gather(comm);
+            gather_up(comm, site_pack, site_unpack);
+            gather_close(&comm);
+        }
         rail_rows_gather(&rails);
+        keep_hosts();
         nrails = rails ? rail_rows_merge(rails, mpi_process.world_size) : 0;
         add_up_counters();
         quiet_end(&quiet);

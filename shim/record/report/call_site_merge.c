@@ -16,6 +16,7 @@ struct row_head {
     struct site_key key;
     struct site_vote algorithm, reason;
     uint64_t bytes, calls[SITE_WAYS], nanoseconds[SITE_WAYS];
+    struct site_waits waits;
     uint32_t bins;
 };
 struct row_bin {
@@ -40,7 +41,8 @@ static void put_row(FILE *f, const struct site_row *r)
                             .reason = r->reason,
                             .bytes = r->bytes,
                             .calls = {r->calls[0], r->calls[1]},
-                            .nanoseconds = {r->nanoseconds[0], r->nanoseconds[1]}};
+                            .nanoseconds = {r->nanoseconds[0], r->nanoseconds[1]},
+                            .waits = r->waits};
 
     for (int i = 0; i < SITE_WAYS * HISTOGRAM_BINS; i++)
         head.bins += r->bins[i / HISTOGRAM_BINS][i % HISTOGRAM_BINS] != 0;
@@ -146,6 +148,16 @@ static uint16_t site_here(const struct site *s, const int *object)
     return n ? (uint16_t)site_table_site(frame, n) : SITE_OTHERS;
 }
 
+static void add_waits(struct site_waits *mine, const struct site_waits *w)
+{
+    mine->calls += w->calls;
+    mine->waiting += w->waiting;
+    mine->moving += w->moving;
+    for (int i = 0; i < SITE_LATE; i++)
+        if (w->late[i].times || w->late[i].ns)
+            site_add_late(mine, &w->late[i]);
+}
+
 static void add_row(struct site_row *mine, const struct site_row *r)
 {
     mine->bytes += r->bytes;
@@ -159,6 +171,7 @@ static void add_row(struct site_row *mine, const struct site_row *r)
         site_vote(&mine->algorithm, r->algorithm.what, r->algorithm.lead);
     if (r->reason.lead)
         site_vote(&mine->reason, r->reason.what, r->reason.lead);
+    add_waits(&mine->waits, &r->waits);
 }
 
 static void get_rows(struct reader *r, const uint16_t *site)
@@ -171,7 +184,8 @@ static void get_rows(struct reader *r, const uint16_t *site)
         struct site_row row = {.key = head.key,
                                .algorithm = head.algorithm,
                                .reason = head.reason,
-                               .bytes = head.bytes};
+                               .bytes = head.bytes,
+                               .waits = head.waits};
 
         memcpy(row.calls, head.calls, sizeof row.calls);
         memcpy(row.nanoseconds, head.nanoseconds, sizeof row.nanoseconds);

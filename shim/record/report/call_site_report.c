@@ -9,6 +9,7 @@
 #include "shim/record/counts/live_layout.h"
 #include "shim/record/report/job.h"
 #include "shim/record/report/spool.h"
+#include "shim/record/report/waits_report.h"
 
 enum { ROWS_SHOWN = 512, ROWS_IN_SPOOL = 24, LEAST_TIMED = 3 };
 
@@ -157,12 +158,10 @@ static void put_row(struct json *j, const struct site_row *r, enum site_scope sc
     static const char *const native[] = {"native", "native_rank_s", "native_us_median",
                                          "native_us_p99"};
     struct gain g = gain_of(r, scope);
-    int others = r->key.collective >= COLL_COUNT;
 
     json_open(j, NULL, '{');
     put_site(j, &site_table->site[r->key.site]);
-    json_string(j, "collective",
-                others ? "others" : plan_collective_name((enum plan_collective)r->key.collective));
+    json_string(j, "collective", site_collective_name(r->key.collective));
     json_int(j, "comm_ranks", r->key.ranks);
     json_int(j, "comm_nodes", r->key.nodes); /* 0: not known */
     json_int(j, "total_bytes_from", r->bytes ? 1ll << r->key.size_class : 0);
@@ -181,6 +180,7 @@ static void put_row(struct json *j, const struct site_row *r, enum site_scope sc
         json_null(j, "saved_rank_s");
         json_null(j, "plus_minus_rank_s");
     }
+    waits_report_row(j, &r->waits, share_of(r, scope).held);
     json_close(j, '}');
 }
 

@@ -7,7 +7,7 @@
 #include "shim/decide/base/settings.h"
 #include "shim/record/sites/caller.h"
 
-static uint64_t now_ns(void)
+uint64_t site_clock(void)
 {
     struct timespec t;
 
@@ -34,7 +34,8 @@ void site_enter(const void *from, const char *cfa)
 {
     if (site_now.cfa && cfa < site_now.cfa)
         return;
-    site_now = (struct site_call){.from = from, .cfa = cfa, .began = now_ns()};
+    site_now = (struct site_call){
+        .from = from, .cfa = cfa, .began = site_clock(), .ended = site_now.ended};
 }
 
 /* An atomic addition waits for its cache line; four of them are half of what a call costs. */
@@ -88,13 +89,14 @@ void site_add_time(struct site_row *r, int way, uint64_t ns)
 
 uint64_t site_count(uint32_t ranks, uint32_t nodes)
 {
-    const struct site_call *s = &site_now;
-    uint64_t now = now_ns(), took = now - s->began;
+    struct site_call *s = &site_now;
+    uint64_t now = site_clock(), took = now - s->began;
 
     if (!site_table)
         return now;
     struct site_row *r = site_row_of(caller_site(s->from, s->cfa),
                                      (enum plan_collective)s->collective, s->bytes, ranks, nodes);
+    s->row = (uint16_t)(r - site_table->row);
     site_add_call(r, s->rerouted, s->rerouted ? s->algorithm : s->reason, s->bytes);
     if (is_timed(s))
         site_add_time(r, s->rerouted, took);

@@ -23,8 +23,10 @@ struct site_call {
     const void *from;
     const char *cfa; /* NULL: in none */
     uint64_t began;  /* nanoseconds, monotonic */
+    uint64_t ended;  /* this thread's call before, as `began` is; 0: there was none */
     uint64_t bytes;  /* of the whole collective; 0: not computed */
     uint8_t noted, rerouted, collective, reason, algorithm;
+    uint16_t row; /* of the table, once it is counted */
 };
 #define site_now THREAD_OWN(site, struct site_call)
 
@@ -41,6 +43,9 @@ static inline int site_is_noted(const char *cfa)
 {
     return site_now.cfa == cfa && site_now.noted;
 }
+
+/* Nanoseconds of the clock that `began` has. */
+uint64_t site_clock(void);
 
 /* Count it: ranks and nodes (0: not known) of the communicator. Returns the time, as `began` is. */
 uint64_t site_count(uint32_t ranks, uint32_t nodes);

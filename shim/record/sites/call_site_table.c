@@ -89,6 +89,13 @@ unsigned site_table_site(const struct site_frame *frame, int frames)
     return t->sites++;
 }
 
+const char *site_collective_name(unsigned collective)
+{
+    return collective < COLL_COUNT      ? plan_collective_name((enum plan_collective)collective)
+           : collective == SITE_BARRIER ? "barrier"
+                                        : "others";
+}
+
 static int same(const struct site_key *a, const struct site_key *b)
 {
     return a->site == b->site && a->collective == b->collective && a->size_class == b->size_class &&
@@ -144,4 +151,25 @@ void site_vote(struct site_vote *v, uint8_t what, uint32_t weight)
         v->lead -= weight;
     else
         *v = (struct site_vote){weight - v->lead, what};
+}
+
+void site_add_late(struct site_waits *w, const struct site_late *l)
+{
+    struct site_late *at = &w->late[0];
+
+    for (int i = 0; i < SITE_LATE; i++) {
+        struct site_late *o = &w->late[i];
+
+        if (o->rank == l->rank && (o->times || o->ns)) {
+            o->times += l->times;
+            o->ns += l->ns;
+            o->work += l->work;
+            o->others += l->others;
+            return;
+        }
+        if (o->ns < at->ns || (!o->ns && !o->times))
+            at = o;
+    }
+    if ((!at->ns && !at->times) || at->ns < l->ns)
+        *at = *l;
 }

@@ -12,14 +12,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "planners/plan/collective.h"
 #include "shim/record/sites/histogram.h"
 
 enum {
+    SITE_BARRIER = COLL_COUNT, /* as a row's collective: no schedule serves MPI_Barrier */
     SITE_OBJECTS = 256,
     SITES = 4096,
     SITE_ROWS = 4096,
     SITE_FRAMES = 8, /* of a site's stack: the site itself, then its callers */
     SITE_ID_BYTES = 20,
+    SITE_LATE = 8,  /* ranks that were late in a row's calls: those that cost most */
     SITE_OTHERS = 0 /* the site, and the row, of what does not fit */
 };
 
@@ -55,10 +58,25 @@ struct site_key {
     uint32_t ranks, nodes; /* of the communicator; nodes 0: not known */
 };
 
+/* A rank for which others waited. */
+struct site_late {
+    int32_t rank;
+    uint32_t times;
+    uint64_t ns;           /* that all of them waited */
+    uint64_t work, others; /* before these calls: its own time, and the mean of the others' */
+};
+
+/* The calls of a row that were sampled (shim/record/waits/); nanoseconds of all ranks. */
+struct site_waits {
+    uint64_t calls, waiting, moving;
+    struct site_late late[SITE_LATE]; /* times and ns 0: free */
+};
+
 struct site_row {
     struct site_key key;
     struct site_vote algorithm, reason;
     uint64_t bytes, calls[SITE_WAYS], nanoseconds[SITE_WAYS];
+    struct site_waits waits;
     uint32_t bins[SITE_WAYS][HISTOGRAM_BINS]; /* of the timed calls */
 };
 
@@ -83,10 +101,16 @@ int site_table_object(const char *path, const uint8_t *id, int id_bytes);
 /* The site whose innermost frame is there, or made new. SITE_OTHERS: full. Under the lock. */
 unsigned site_table_site(const struct site_frame *frame, int frames);
 
+/* "allreduce", "barrier"; "others" of row SITE_OTHERS. */
+const char *site_collective_name(unsigned collective);
+
 /* The row, or made new; row SITE_OTHERS if full. Takes the lock where it is new. */
 struct site_row *site_table_row(const struct site_key *key);
 
 void site_vote(struct site_vote *v, uint8_t what, uint32_t weight);
+
+/* Add to the rank's place; a new one may take that of the rank that cost least. */
+void site_add_late(struct site_waits *w, const struct site_late *l);
 
 void site_table_lock(void);
 void site_table_unlock(void);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/cli/report/waits_show.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/base/text.h"
+#include "shim/cli/cli.h"
+
+enum { LATE_SHOWN = 3, RANK_TEXT = 120 };
+static const double shown_from = 0.005;
+
+static double number(json_t *o, const char *key)
+{
+    double x = json_number_value(json_object_get(o, key));
+
+    return x > 0 ? x : 0;
+}
+
+double waits_part(json_t *site)
+{
+    json_t *w = json_object_get(site, "waiting");
+    double all = number(w, "seconds") + number(w, "moving");
+
+    return all > 0 ? number(w, "seconds") / all : 0;
+}
+
+/* "rank 12 on node7" */
+static const char *rank_text(json_t *late, char *text)
+{
+    const char *host = json_string_value(json_object_get(late, "host"));
+    char shown[65];
+
+    text_show(shown, sizeof shown, host ? host : "", host ? strlen(host) : 0);
+    snprintf(text, RANK_TEXT, "rank %.0f%s%s", number(late, "rank"), host ? " on " : "", shown);
+    return text;
+}
+
+/* The late rank for which most of the waiting was; NULL: there is none such. */
+static json_t *culprit(json_t *waiting)
+{
+    json_t *first = json_array_get(json_object_get(waiting, "late"), 0);
+
+    return number(first, "seconds") > number(waiting, "seconds") / 2 ? first : NULL;
+}
+
+void waits_print_row(json_t *site)
+{
+    json_t *w = json_object_get(site, "waiting"), *late = culprit(w);
+    char text[RANK_TEXT];
+
+    if (waits_part(site) < shown_from)
+        return;
+    printf("          waiting: %.0f %% of %.0f sampled calls", 100 * waits_part(site),
+           number(w, "calls"));
+    if (late)
+        printf("; mostly for %s, late %.0f times", rank_text(late, text), number(late, "times"));
+    putchar('\n');
+}
+
+void waits_print_cause(json_t *site)
+{
+    json_t *late = culprit(json_object_get(site, "waiting"));
+    char text[RANK_TEXT];
+
+    if (!late)
+        fputs("is waiting for one rank or another; spread the work before the call evenly", stdout);
+    else
+        printf("is waiting for %s: its work before the call takes %.2g times the others'",
+               rank_text(late, text), number(late, "work"));
+}
+
+void waits_print(json_t *root)
+{
+    json_t *list = json_object_get(root, "by_rank"), *r, *most[LATE_SHOWN] = {NULL};
+    double all = 0;
+    char text[RANK_TEXT];
+    size_t i;
+
+    json_array_foreach(list, i, r)
+    {
+        json_t *in = r;
+
+        all += number(r, "late_seconds");
+        for (int k = 0; k < LATE_SHOWN; k++) {
+            if (number(in, "late_seconds") <= number(most[k], "late_seconds"))
+                continue;
+            json_t *out = most[k];
+            most[k] = in;
+            in = out;
+        }
+    }
+    if (!most[0])
+        return;
+    printf("\nWaiting in the sampled calls: %.3g s of all ranks, which no schedule can save\n",
+           all);
+    for (int k = 0; k < LATE_SHOWN && most[k]; k++)
+        printf("  %4.1f%% for %s, late %.0f times\n", 100 * number(most[k], "late_seconds") / all,
+               rank_text(most[k], text), number(most[k], "late"));
+}
