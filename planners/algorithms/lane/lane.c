@@ -240,9 +240,9 @@ static double packing(const struct plan_request *q)
     return packs ? (double)plan_total_bytes(q) / cost_local_rate(q) : 0;
 }
 
-static int is_inter(const struct plan_request *q, enum lanes_inter inter)
+static int is_direct(const struct plan_request *q)
 {
-    return q->collective == COLL_ALLREDUCE && lanes_inter_default(q) == inter;
+    return q->collective == COLL_ALLREDUCE && lanes_inter_default(q) == LANES_DIRECT;
 }
 
 /* A step sends what the one before has brought, so each waits for a chunk, or a slab, to fill it.
@@ -251,12 +251,11 @@ static double lanes_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
     double share = (double)plan_total_bytes(q) / t->nranks;
-    int direct = is_inter(q, LANES_DIRECT), nodes = t->nnodes;
-    int steps = direct ? 1 : is_inter(q, LANES_RING) ? nodes - 1 : cost_log2(nodes);
-    double most = direct ? share / lanes_slabs(q) : (double)q->chunk_bytes;
+    double most = is_direct(q) ? share / lanes_slabs(q) : (double)q->chunk_bytes;
     double chunk = share < most ? share : most;
 
-    return cost_passes(q) * steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
+    return cost_passes(q) * (is_direct(q) ? 1 : cost_log2(t->nnodes)) *
+               (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
            2 * cost_local_latency(t) + cost_messages(q) + times_the_least(q) * cost_crossing(q) +
            cost_inside(q) + packing(q);
 }
