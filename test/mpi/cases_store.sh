@@ -80,6 +80,13 @@ stores() {
     finish
     rm -f "$tmp/store"
 
+    mkdir -m 1777 "$tmp/shared"
+    stored "users share a folder, in which each has a file" COLLSHIM_STORE="$tmp/shared/"
+    [ "$(head -n 1 "$tmp/shared/$(id -u).store")" = "$store_head" ] || complain "no store was made there"
+    finish
+    stored "the next job begins with it" COLLSHIM_STORE="$tmp/shared" COLLSHIM_LOG=info
+    want_recalled 4 2
+    finish
     stored "a folder that is not there" COLLSHIM_STORE="$tmp/none/store"
     want_lines "COLLSHIM_STORE: cannot write $tmp/none/store: no such directory; *"
     finish
@@ -91,6 +98,11 @@ inherits() {
         COLLSHIM_MIN_BYTES=32768 COLLSHIM_LOG=info -- "$programs/inherit" SEED
     want_recalled 4 1
     want_recalled 2 0
+    finish
+
+    right "the guard tries what the model finds, which costs do not, on all ranks alike" 4 COLLSHIM_MIN_BYTES=32768 \
+        COLLSHIM_LOG=info COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@400Gbit link_shm:2GB/s' -- "$programs/inherit" SEED
+    [[ "$err" == *'allreduce is rerouted by linear'* ]] || complain "linear was not tried"
     finish
 }
 
