@@ -50,7 +50,9 @@ for name in "${runtime[@]}"; do SANITIZER_RUNTIME+=$(gcc -print-file-name="$name
 export SANITIZER_RUNTIME
 # The libraries leak by design and are no part of this: a leak is looked at if a backend asked for the memory.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=1:log_path=$reports/asan:allocator_may_return_null=1:handle_segv=0
-export LSAN_OPTIONS=exitcode=0:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan
+# Texts that the table of call sites holds: it is mapped, where the leak sanitizer does not look.
+echo leak:site_table_object >"$dir/leak.suppressions"
+export LSAN_OPTIONS=exitcode=0:print_suppressions=0:suppressions=$PWD/$dir/leak.suppressions UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan
 # The libraries synchronise by instructions that were not instrumented: what only they do is left out.
 printf '%s\n' 'called_from_lib:libmpi.so' 'called_from_lib:libopen-pal.so' 'called_from_lib:libopen-rte.so' \
     'called_from_lib:libmpich.so' 'called_from_lib:libpmix.so' 'called_from_lib:libucs.so' >"$dir/thread.suppressions"
