@@ -17,7 +17,7 @@
 
 #include "transports/cuda/cuda_driver.h"
 
-enum { SMALL = 64, MOST = 65536 };
+enum { SMALL = 64, MOST = 65536, DEVICES = 8 /* of a host */ };
 enum { ALLREDUCE, BROADCAST, ALLGATHER, CALLS };
 
 static const struct cuda_calls *cu;
@@ -90,9 +90,13 @@ static void run(const char *kind, int rank, int ranks, int culprit, unsigned see
     CUdevice device;
     CUdeviceptr memory[2];
 
+    char host[32];
+
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(host, sizeof host, "host%d", rank / DEVICES);
+    setenv("NCCL_HOSTID", host, 1);
     cu = cuda_open(CUDA_LOAD);
-    if (!cu || cu->Init(0) || cu->DeviceGet(&device, rank % 8) ||
+    if (!cu || cu->Init(0) || cu->DeviceGet(&device, rank % DEVICES) ||
         cu->DevicePrimaryCtxRetain(&context, device) || cu->CtxSetCurrent(context) ||
         cu->StreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) ||
         cu->MemAlloc(&memory[0], MOST * sizeof *in) ||
