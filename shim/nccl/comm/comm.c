@@ -142,7 +142,7 @@ struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint
     *at = e;
     pthread_mutex_unlock(&lock);
     reporter_rank(c->rank, c->nranks, key, copy->version);
-    nccl_roll_add(c);
+    nccl_roll_add(handle, key, c->nranks, c->rank);
     if (c->rank == 0)
         say_problems();
     return c;

@@ -10,10 +10,10 @@ static const uint8_t names[COLL_COUNT] = {[COLL_ALLGATHER] = ROLL_Allgather,
                                           [COLL_REDUCE] = ROLL_Reduce,
                                           [COLL_ALLTOALL] = ROLL_Alltoall};
 
-void nccl_roll_add(const struct nccl_comm *c)
+void nccl_roll_add(ncclComm_t comm, uint64_t key, int nranks, int rank)
 {
     if (roll)
-        roll_add((uintptr_t)c->handle, c->notes.key, c->nranks, c->rank);
+        roll_add((uintptr_t)comm, key, nranks, rank);
 }
 
 void nccl_roll_note(const struct nccl_call *call)

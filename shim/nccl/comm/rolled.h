@@ -9,10 +9,9 @@
 #define COLLSHIM_SHIM_NCCL_ROLLED_H
 
 #include "shim/nccl/call/call.h"
-#include "shim/nccl/comm/comm.h"
 #include "shim/record/roll/roll.h"
 
-void nccl_roll_add(const struct nccl_comm *c);
+void nccl_roll_add(ncclComm_t comm, uint64_t key, int nranks, int rank);
 void nccl_roll_note(const struct nccl_call *call);
 
 #endif
