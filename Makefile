@@ -144,6 +144,7 @@ help:
 	  'make soak       does a long job keep more and more? a million calls, 100,000 communicators' \
 	  'make coverage   which lines of the product the tests run (needs gcovr)' \
 	  'make bench      the A/B suite on the emulated cluster' \
+  'make faults     each allocation, descriptor, thread and file call of collshim fails, a job for each' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
 	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format, order of folders' \
 	  'make format     apply the format' \
@@ -207,6 +208,9 @@ $(B)/pic/shim/cli/page/page_template.o: shim/cli/page/page.html
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
 SHARED := -shared -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
+# What the preload and the backends allocate comes from shim/preload/reserve.c where the system refuses it.
+RESERVED := $(SHARED) $(foreach f,malloc calloc realloc aligned_alloc strdup strndup free,-Wl,--wrap=$(f))
+RESERVE  := $(call pic,shim/preload/reserve.c)
 inputs  = $(filter-out $(B)/found/% %.def %.map %.h %.inc,$^)
 
 # $(call program,FILE,INPUTS[,LIBRARIES[,FLAGS[,LINKER]]]): FILE in $(B)/ is linked from INPUTS
@@ -222,13 +226,13 @@ endef
 stand_in = $(call program,$(1),$(2),$(3),-shared -Wl$(comma)-z$(comma)now -Wl$(comma)-soname$(comma)$(notdir $(1)))
 
 # The preload: libc and nothing else.
-PRELOAD_FLAGS := $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map
+PRELOAD_FLAGS := $(RESERVED) -nostartfiles -Wl,--version-script=shim/preload/exports.map
 $(call program,libcollshim.so,$(call pic,$(wildcard shim/preload/*.[cS])),,$(PRELOAD_FLAGS))
 $(B)/libcollshim.so: shim/preload/exports.map
 
 # Backends, benches and test programs: one source, compiled once per family.
 define family_rules
-$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ),-l:libyaml.a,$(SHARED),$(LINK_$(1)))
+$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ) $(RESERVE),-l:libyaml.a,$(RESERVED),$(LINK_$(1)))
 $(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-overhead-$(1),$(call of,$(1),bench/overhead/overhead.c \
   $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
@@ -251,8 +255,8 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 $(call stand_in,linkable/libmpi_abi.so.1,$(call pic,shim/abi/linkable.c))
 
-$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN),\
-  -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
+$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN) $(RESERVE),\
+  -l:libyaml.a -ldl -lm -lpthread,$(RESERVED))
 # NCCL's tuner and profiler. NCCL may close it and open it again: it stays, with what it has counted.
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED) -Wl$(comma)-z$(comma)nodelete)
@@ -294,9 +298,11 @@ $(call program,test/fuzz,$(FUZZ_OBJ) $(call pic,$(filter-out shim/cli/main.c %/t
   -lyaml -lhwloc -ljansson -lm -lpthread $(if $(GLPK),-lglpk) $(if $(DW),-ldw),$(if $(FUZZER),-fsanitize=fuzzer))
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
-# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.
+# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, faults, a tracer.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
+$(call program,test/faults.so,test/faults/faults.c,-ldl,-fPIC -shared)
+test-programs: $(B)/test/faults.so
 $(call program,test/trace.so,test/ways/trace.c,-lpthread,-fPIC -shared)
 $(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
@@ -326,6 +332,10 @@ test:
 	scripts/test
 bench: all
 	bench/run
+# Each call of ours on the system fails once, under each MPI.
+.PHONY: faults
+faults: all test-programs
+	test/faults/run.sh $(B)
 unit: $(B)/unit
 	@$<
 # Inputs for every parser: all that are kept, or made for a minute each, by clang's libFuzzer.
