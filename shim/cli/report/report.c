@@ -532,7 +532,7 @@ static const struct csv_table tables[] = {
     {NULL, NULL, NULL},
 };
 
-/* What is wanted of a report; NULL: not. */
+/* The outputs that the caller asks for; NULL: not this one. */
 struct output {
     int json;
     const char *csv, *html, *plot, *bars, *trace;
