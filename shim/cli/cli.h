@@ -21,11 +21,13 @@ int cli_topo(int argc, char **argv);
 int cli_rates(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_sim(int argc, char **argv);
+int cli_search(int argc, char **argv); /* or 130, interrupted */
 int cli_report(int argc, char **argv);
 int cli_exec(int argc, char **argv); /* does not return once the command runs */
 int cli_gate(int argc, char **argv);
 int cli_site(int argc, char **argv);
 int cli_top(int argc, char **argv);
+int cli_stuck(int argc, char **argv);
 
 /* Strings that come from files and other processes, also names of files, are printed by functions
    of config/base/text.h. Those that print messages see to that themselves. */
