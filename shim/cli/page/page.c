@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include "shim/cli/page/page.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +17,7 @@
 
 enum { MOST_BYTES = 1900000, MOST_ROWS = 4096, MOST_TEXT = 400 };
 
-extern const char page_template[];
-extern const uint64_t page_template_bytes;
+extern const char page_template[], page_template_end[];
 static const char place[] = "@DATA@"; /* in the template */
 
 struct packing {
@@ -151,12 +149,13 @@ static const char *content; /* of the file that is being written */
 
 static void print_page(FILE *f)
 {
-    const char *at = memmem(page_template, page_template_bytes, place, strlen(place));
-    size_t before = (size_t)(at - page_template), behind = before + strlen(place);
+    const char *at =
+        memmem(page_template, (size_t)(page_template_end - page_template), place, strlen(place));
 
-    fwrite(page_template, 1, before, f);
+    fwrite(page_template, 1, (size_t)(at - page_template), f);
     fputs(content, f);
-    fwrite(page_template + behind, 1, page_template_bytes - behind, f);
+    at += strlen(place);
+    fwrite(at, 1, (size_t)(page_template_end - at), f);
 }
 
 int page_write(const char *path, const char *kind, json_t *data, const char *next)

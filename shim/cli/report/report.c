@@ -509,11 +509,7 @@ static int diff(char **argv, size_t most)
     int code = open_report(path[0], &old);
 
     code = code ? code : open_report(path[1], &new);
-    if (!code) {
-        cli_capture();
-        code = sites_diff(old.root, new.root, most);
-        cli_print_captured();
-    }
+    code = code ? code : sites_diff(old.root, new.root, most);
     json_decref(old.root);
     json_decref(new.root);
     return code;
@@ -532,7 +528,7 @@ static const struct csv_table tables[] = {
     {NULL, NULL, NULL},
 };
 
-/* The outputs that the caller asks for; NULL: not this one. */
+/* What is wanted of a report; NULL: not. */
 struct output {
     int json;
     const char *csv, *html, *plot, *bars, *trace;

@@ -264,7 +264,7 @@ static const struct csv_table tables[] = {
     {"skipped", "skipped", NULL},   {NULL, NULL, NULL},
 };
 
-/* The outputs that the caller asks for; NULL: not this one. */
+/* What is wanted; NULL: not. */
 struct output {
     int json, prometheus, make;
     const char *csv, *html;
