@@ -123,10 +123,10 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize soak coverage unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-page test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
-               $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+               $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
@@ -136,12 +136,15 @@ help:
 	  'make test       scripts/test: all that needs no GPU' \
 	  'make unit       build and run the unit tests' \
 	  'make grade      balancing against the exact linear program (needs GLPK)' \
+	  'make test-page  the pages of report --html and site --html, in Chromium' \
 	  'make test-programs  build what the other suites run' \
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
+	  'make fuzz       inputs made for every parser, SECONDS=60 each, by clang; ONLY=TARGET,... for some' \
 	  'make soak       does a long job keep more and more? a million calls, 100,000 communicators' \
 	  'make coverage   which lines of the product the tests run (needs gcovr)' \
 	  'make bench      the A/B suite on the emulated cluster' \
+  'make faults     each allocation, descriptor, thread and file call of collshim fails, a job for each' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
 	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format, order of folders' \
 	  'make format     apply the format' \
@@ -200,10 +203,14 @@ endif
 $(B)/pic/transports/cuda/cuda_image.o: OWN_ASFLAGS := $(if $(KERNELS),-DCUDA_IMAGE='"$(IMAGE)"')
 $(B)/pic/transports/cuda/cuda_image.o: $(KERNELS)
 $(B)/pic/shim/preload/jumps.o: transports/net/nccl_calls.def
+$(B)/pic/shim/cli/page/page_template.o: shim/cli/page/page.html
 
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
 SHARED := -shared -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
+# What the preload and the backends allocate comes from shim/preload/reserve.c where the system refuses it.
+RESERVED := $(SHARED) $(foreach f,malloc calloc realloc aligned_alloc strdup strndup free,-Wl,--wrap=$(f))
+RESERVE  := $(call pic,shim/preload/reserve.c)
 inputs  = $(filter-out $(B)/found/% %.def %.map %.h %.inc,$^)
 
 # $(call program,FILE,INPUTS[,LIBRARIES[,FLAGS[,LINKER]]]): FILE in $(B)/ is linked from INPUTS
@@ -219,13 +226,13 @@ endef
 stand_in = $(call program,$(1),$(2),$(3),-shared -Wl$(comma)-z$(comma)now -Wl$(comma)-soname$(comma)$(notdir $(1)))
 
 # The preload: libc and nothing else.
-PRELOAD_FLAGS := $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map
+PRELOAD_FLAGS := $(RESERVED) -nostartfiles -Wl,--version-script=shim/preload/exports.map
 $(call program,libcollshim.so,$(call pic,$(wildcard shim/preload/*.[cS])),,$(PRELOAD_FLAGS))
 $(B)/libcollshim.so: shim/preload/exports.map
 
 # Backends, benches and test programs: one source, compiled once per family.
 define family_rules
-$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ),-l:libyaml.a,$(SHARED),$(LINK_$(1)))
+$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ) $(RESERVE),-l:libyaml.a,$(RESERVED),$(LINK_$(1)))
 $(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-overhead-$(1),$(call of,$(1),bench/overhead/overhead.c \
   $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
@@ -248,19 +255,19 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 $(call stand_in,linkable/libmpi_abi.so.1,$(call pic,shim/abi/linkable.c))
 
-$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN),\
-  -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
+$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN) $(RESERVE),\
+  -l:libyaml.a -ldl -lm -lpthread,$(RESERVED))
 # NCCL's tuner and profiler. NCCL may close it and open it again: it stays, with what it has counted.
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED) -Wl$(comma)-z$(comma)nodelete)
 # Its undefined symbols are those of srun, sbatch and slurmstepd.
-$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/base/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
+$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/base/preload_list.c config/base/text.c),,-shared -Wl$(comma)-z$(comma)now)
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
 # Behind launchers and in containers: libc alone.
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,install/exec.c cli.c install/preload_path.c)) \
   $(call pic,$(wildcard config/*/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.c) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.[cS]) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
@@ -280,11 +287,22 @@ $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 # The transport over MPI runs there without MPI, on a table of functions.
 $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
 $(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+# Inputs for every parser: those that are kept, or new ones if SANITIZE has libFuzzer. Some files include a source,
+# for what is static in it.
+FUZZER   := $(findstring fuzzer,$(SANITIZE))
+FUZZ_SRC := $(filter-out $(if $(FUZZER),%/replay.c,%/libfuzzer.c) $(if $(NCCL),,%/board.c) $(if $(SPANK),,%/spank.c),$(wildcard test/fuzz/*.c))
+FUZZ_OBJ := $(call pic,$(FUZZ_SRC))
+$(FUZZ_OBJ): OWN_CFLAGS += $(if $(NCCL),-DFUZZ_NCCL $(NCCL_CFLAGS)) $(if $(SPANK),-DFUZZ_SPANK)
+$(call program,test/fuzz,$(FUZZ_OBJ) $(call pic,$(filter-out shim/cli/main.c %/top_read.c,$(wildcard shim/cli/*.c shim/cli/*/*.[cS])) \
+  shim/helper/mailbox.c $(if $(NCCL),shim/nccl/board/notice.c)) $(DECIDE) $(CORE) $(CUDA_OBJ),\
+  -lyaml -lhwloc -ljansson -lm -lpthread $(if $(GLPK),-lglpk) $(if $(DW),-ldw),$(if $(FUZZER),-fsanitize=fuzzer))
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/plan/lp.c) $(CORE),-lglpk -lyaml -lm)
-# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, a tracer.
+# Preloaded by tests: ranks of MPICH that yield their core, the cores that helpers are bound to, faults, a tracer.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
+$(call program,test/faults.so,test/faults/faults.c,-ldl,-fPIC -shared)
+test-programs: $(B)/test/faults.so
 $(call program,test/trace.so,test/ways/trace.c,-lpthread,-fPIC -shared)
 $(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
@@ -314,8 +332,15 @@ test:
 	scripts/test
 bench: all
 	bench/run
+# Each call of ours on the system fails once, under each MPI.
+.PHONY: faults
+faults: all test-programs
+	test/faults/run.sh $(B)
 unit: $(B)/unit
 	@$<
+# Inputs for every parser: all that are kept, or made for a minute each, by clang's libFuzzer.
+fuzz:
+	@test/fuzz/run.sh --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(if $(ONLY),--only $(ONLY)) $(B)
 # How good the choice of algorithms is by the model.
 choices: $(B)/test/bench_choices
 	@$<
@@ -327,6 +352,9 @@ else
 grade:
 	@echo 'skipped: GLPK (libglpk-dev) is not installed'; exit 77
 endif
+# Pages, in a browser without a window.
+test-page: $(B)/collshim
+	@test/page/run.sh $(B)
 # On this machine's own GPU. Elsewhere test/gpu/device.sh runs this build; it needs the driver alone.
 test-gpu: $(GPU_TESTS) $(if $(NCCL),$(addprefix $(B)/,libcollshim.so libcollshim-nccl.so libnccl-tuner-collshim.so) $(HELPER) $(B)/test/nccl_ranks)
 	@test/gpu/device.sh $(B)

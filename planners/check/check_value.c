@@ -32,6 +32,58 @@ static uint64_t *new_set(struct check_sets *s)
     return set;
 }
 
+static const uint64_t *set_at(const struct check_sets *s, uint32_t id)
+{
+    return s->bits + (size_t)id * (size_t)s->words;
+}
+
+/* The place of a set like that one, or a free one. */
+static uint32_t *slot_of(const struct check_sets *s, uint32_t id)
+{
+    size_t size = (size_t)s->words * sizeof *s->bits;
+    uint64_t hash = 0;
+
+    for (int w = 0; w < s->words; w++)
+        hash = (hash ^ set_at(s, id)[w]) * 0x9e3779b97f4a7c15ull;
+    for (uint64_t at = hash >> 32;; at++) {
+        uint32_t *slot = &s->slot[at & (s->nslots - 1)];
+        if (!*slot || !memcmp(set_at(s, *slot - 1), set_at(s, id), size))
+            return slot;
+    }
+}
+
+/* Room for one set more: at least half of the slots stay free. */
+static int grow_slots(struct check_sets *s)
+{
+    struct check_sets larger = *s;
+
+    if (2 * (s->filled + 1) <= s->nslots)
+        return 0;
+    larger.nslots = s->nslots ? 2 * s->nslots : 64;
+    larger.slot = calloc(larger.nslots, sizeof *larger.slot);
+    if (!larger.slot)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < s->nslots; i++)
+        if (s->slot[i])
+            *slot_of(&larger, s->slot[i] - 1) = s->slot[i];
+    free(s->slot);
+    *s = larger;
+    return 0;
+}
+
+/* The id of the set at the end of the table: of one like it, or its own from now on. */
+static int64_t intern(struct check_sets *s)
+{
+    if (grow_slots(s) < 0)
+        return -ENOMEM;
+    uint32_t *slot = slot_of(s, s->count);
+    if (!*slot) {
+        *slot = ++s->count;
+        s->filled++;
+    }
+    return *slot - 1;
+}
+
 int check_sets_init(struct check_sets *s, int nranks)
 {
     *s = (struct check_sets){.nranks = nranks, .words = (nranks + 63) / 64};
@@ -42,7 +94,10 @@ int check_sets_init(struct check_sets *s, int nranks)
             return -ENOMEM;
         }
         set[r / 64] |= 1ull << r % 64;
-        s->count++;
+        if (intern(s) < 0) {
+            check_sets_free(s);
+            return -ENOMEM;
+        }
     }
     return 0;
 }
@@ -50,7 +105,9 @@ int check_sets_init(struct check_sets *s, int nranks)
 void check_sets_free(struct check_sets *s)
 {
     free(s->bits);
+    free(s->slot);
     s->bits = NULL;
+    s->slot = NULL;
 }
 
 int check_sets_shared(const struct check_sets *s, uint32_t a, uint32_t b)
@@ -74,11 +131,7 @@ int64_t check_sets_join(struct check_sets *s, uint32_t a, uint32_t b)
     for (int w = 0; w < s->words; w++)
         joined[w] = s->bits[(size_t)a * (size_t)s->words + (size_t)w] |
                     s->bits[(size_t)b * (size_t)s->words + (size_t)w];
-    for (uint32_t known = 0; known < s->count; known++)
-        if (!memcmp(joined, s->bits + (size_t)known * (size_t)s->words,
-                    (size_t)s->words * sizeof *joined))
-            return known;
-    return s->count++;
+    return intern(s);
 }
 
 /* The first span that ends after `at`. */

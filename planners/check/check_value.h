@@ -17,6 +17,8 @@ struct check_sets {
     int nranks, words;
     uint64_t *bits; /* [count * words] owned */
     uint32_t count, room;
+    uint32_t *slot; /* [nslots] owned: a set's id + 1 near its hash, or 0 */
+    uint32_t nslots, filled;
 };
 
 int check_sets_init(struct check_sets *s, int nranks); /* 0 or -ENOMEM */

@@ -7,12 +7,14 @@
 
 #include "planners/algorithms/collaborative/collaborative.h"
 #include "planners/algorithms/compose/compose.h"
+#include "planners/algorithms/compose/text.h"
 #include "planners/algorithms/lane/lane.h"
 #include "planners/algorithms/linear.h"
 #include "planners/algorithms/nimble/nimble.h"
 #include "planners/algorithms/parallel_rings/parallel_rings.h"
 #include "planners/algorithms/prefix_chain.h"
 #include "planners/algorithms/staggered_pairwise.h"
+#include "planners/choose/texts.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
@@ -20,10 +22,11 @@ const struct plan_algorithm *const plan_algorithms[] = {
     &plan_staggered_pairwise, &plan_nimble,           &plan_prefix_chain,
     &plan_binomial_doubling,  &plan_binomial_halving, &plan_knomial,
     &plan_recursive_doubling, &plan_compose,          &plan_striped,
-    &plan_pairwise,           &plan_collaborative,
+    &plan_pairwise,           &plan_collaborative,    &plan_text,
 };
 /* clang-format on */
-const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
+const int plan_row_count = sizeof plan_algorithms / sizeof *plan_algorithms;
+const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms - 1;
 
 const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const char *name)
 {
@@ -40,6 +43,8 @@ const struct plan_algorithm *plan_algorithm_parse(enum plan_collective c, const 
     size_t name_length = strcspn(text, "("), length = strlen(text);
     char name[64];
 
+    if (texts_is(text))
+        return texts_open(c, text, recipe, recipe_size, why, why_size);
     snprintf(name, sizeof name, "%.*s", (int)name_length, text);
     snprintf(recipe, recipe_size, "%s", "");
     const struct plan_algorithm *a = plan_algorithm_find(c, name);

@@ -28,7 +28,7 @@ static void no_algorithm(const char *path, const struct profile_row *r, enum pla
     struct nearest n = nearest_to(r->algorithm);
 
     nearest_offer(&n, PROFILE_NATIVE);
-    for (int i = 0; i < plan_algorithm_count; i++)
+    for (int i = 0; i < plan_row_count; i++)
         if (plan_algorithms[i]->collectives & 1u << id)
             nearest_offer(&n, plan_algorithms[i]->name);
     cfg_problem(c, "%s:%d: %s%s%s (the row is left out)", path, r->line, why,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/base/hash.h"
 #include "config/settings/profile.h"
 
 #define VARIANT PROFILE_NATIVE ":"
@@ -44,4 +45,13 @@ void wanted_open(struct cfg *cfg, struct choice *choice)
         if (plan_collective_find(collective) < 0)
             cfg_problem(cfg, "COLLSHIM_ALGORITHM: no collective '%s'; `collshim info` lists them",
                         collective);
+}
+
+uint64_t wanted_hash(const struct choice *choice)
+{
+    uint64_t hash = HASH_SEED;
+
+    for (int c = 0; c < COLL_COUNT; c++)
+        hash = hash_text(hash, choice[c].recipe);
+    return hash;
 }

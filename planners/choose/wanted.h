@@ -22,4 +22,7 @@ struct choice {
 /* Fill choice[COLL_COUNT]; names that do not exist become problems of c. */
 void wanted_open(struct cfg *c, struct choice *choice);
 
+/* Equal recipes have equal hashes. A recipe of a text has the hash of what the file holds. */
+uint64_t wanted_hash(const struct choice *choice);
+
 #endif

@@ -15,6 +15,8 @@
 #include "config/base/nearest.h"
 #include "config/base/text.h"
 
+enum { NARROW = 80 }; /* columns, without --wide */
+
 /* A name in it may hold anything. */
 static void print_message(const char *format, va_list args)
 {
@@ -131,4 +133,87 @@ void cli_wrap(FILE *f, const char *text, int column, int width)
         text += *text == ' ';
     }
     fputc('\n', f);
+}
+
+/* The stream of a capture. In glibc stdout is a variable, which every printing function reads. */
+static struct {
+    FILE *f, *before;
+    char *text;
+    size_t size;
+} capture;
+
+void cli_capture(void)
+{
+    capture.f = open_memstream(&capture.text, &capture.size);
+    capture.before = stdout;
+    stdout = capture.f ? capture.f : stdout;
+}
+
+char *cli_captured(void)
+{
+    char *text = NULL;
+
+    stdout = capture.before;
+    if (capture.f && !fclose(capture.f))
+        text = capture.text;
+    return text;
+}
+
+int cli_is_wide;
+
+void cli_print_captured(void)
+{
+    char *whole = cli_captured();
+
+    for (const char *text = whole; text && *text;) {
+        int n = (int)strcspn(text, "\n"), indent = (int)strspn(text, " ");
+        char *line =
+            n > NARROW && !cli_is_wide ? strndup(text + indent, (size_t)(n - indent)) : NULL;
+
+        if (line) {
+            printf("%*s", indent, "");
+            cli_wrap(stdout, line, indent, NARROW);
+        } else {
+            printf("%.*s\n", n, text);
+        }
+        free(line);
+        text += n + (text[n] == '\n');
+    }
+    free(whole);
+}
+
+void cli_cell(struct cli_cells *c, const char *format, ...)
+{
+    char *text = c->text[c->n++];
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(text, CLI_CELL, format, args) >= CLI_CELL)
+        text_clean(text); /* it may be cut inside a character */
+    va_end(args);
+}
+
+void cli_print_row(const struct cli_column *columns, const struct cli_cells *c)
+{
+    int blanks = 0; /* due before the next text */
+
+    for (int i = 0; columns[i].title; i++) {
+        int width = cli_is_wide ? columns[i].wide : columns[i].narrow;
+        const char *text = c ? c->text[i] : columns[i].title;
+        int rest = abs(width) - (int)strlen(text);
+
+        if (!width)
+            continue;
+        rest = rest > 0 ? rest : 0;
+        blanks += width > 0 ? rest : 0;
+        if (*text)
+            printf("%*s%s", blanks, "", text);
+        blanks = (*text ? 0 : blanks) + (width < 0 ? rest : 0) + 1;
+    }
+    putchar('\n');
+}
+
+void cli_print_titles(const struct cli_column *columns)
+{
+    cli_print_row(columns, NULL);
 }

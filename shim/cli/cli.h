@@ -59,6 +59,33 @@ int cli_width(void);
    there, and ends with a newline. */
 void cli_wrap(FILE *f, const char *text, int column, int width);
 
+/* Between the two, what is printed on stdout goes into a text instead, which the caller frees.
+   NULL: no memory; then it has been printed. */
+void cli_capture(void);
+char *cli_captured(void);
+
+/* Print the text: without --wide, lines of more than 80 bytes are broken at blanks, as deep as they
+   begin. */
+void cli_print_captured(void);
+
+/*
+ * A table: columns, and a row's cells as texts. Widths are for 80 columns and for --wide; 0: left
+ * out; below 0: aligned left. Columns end with one without a title.
+ */
+extern int cli_is_wide; /* --wide was given */
+enum { CLI_CELLS = 13, CLI_CELL = 160 };
+struct cli_column {
+    const char *title;
+    int narrow, wide;
+};
+struct cli_cells {
+    int n;
+    char text[CLI_CELLS][CLI_CELL];
+};
+void cli_cell(struct cli_cells *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_print_row(const struct cli_column *columns, const struct cli_cells *c);
+void cli_print_titles(const struct cli_column *columns);
+
 /* "1 rank", "2 ranks": the ending of a counted noun. */
 static inline const char *cli_s(long long n)
 {

@@ -45,8 +45,11 @@ static const char *self_origin(const char **file_name)
 static char *path_in(const char *directory, const char *prefix, const char *name,
                      const char *suffix)
 {
-    char *path;
-    return asprintf(&path, "%s/%s%s%s", directory, prefix, name, suffix) < 0 ? NULL : path;
+    size_t room = strlen(directory) + strlen(prefix) + strlen(name) + strlen(suffix) + 2;
+    char *path = malloc(room);
+    if (path)
+        snprintf(path, room, "%s/%s%s%s", directory, prefix, name, suffix);
+    return path;
 }
 
 static char *backend_in(const char *directory, const char *family)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "config/base/preload_list.h"
+#include "config/base/text.h"
 
 #pragma GCC visibility push(default) /* Slurm looks these up */
 #include <slurm/spank.h>
@@ -40,12 +41,16 @@ static char library[PATH_MAX];
 
 static int take_mode(const char *text)
 {
+    char shown[64]; /* the user's text comes into the node's log, too */
+
     for (size_t i = 0; text && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(text, modes[i])) {
             snprintf(mode, sizeof mode, "%s", text);
             return 0;
         }
-    slurm_error("collshim: --collshim=%s: expected on, off, ab or verify", text ? text : "");
+    text = text ? text : "";
+    slurm_error("collshim: --collshim=%s: expected on, off, ab or verify",
+                text_show(shown, sizeof shown, text, strlen(text)));
     return -1;
 }
 

@@ -124,6 +124,9 @@ expect 0 "16 more ranks; --all shows them" "$collshim" topo node:2,rank:16
 expect 1 "topology: nodes:4: no such word; the nearest is node" "$collshim" topo nodes:4
 expect 1 "none/cluster.topo: no such file" "$collshim" topo none/cluster.topo
 expect 1 "none/x: cannot be written" "$collshim" topo --output none/x "$text"
+echo kept >kept && ln -s kept link.topo
+expect 1 "link.topo: cannot be written: a symbolic link" "$collshim" topo --output link.topo "$text"
+check "topo --output: what a link names stays" grep -qx kept kept
 json '.ranks == 4 and .rank[3].gpu == 3 and .rank[3].socket == 1 and (.rail | length == 2)' \
     env HWLOC_XMLFILE="$here/machine.xml" "$collshim" topo --json
 json '[.machine.gpu[].numa] == [0,0,1,1] and .machine.gpu[0].near == ["mlx5_0"] and .machine.gpu[3].near == ["mlx5_1"]' \
@@ -282,19 +285,20 @@ expect 0 "collshim report run.json" "$collshim" report --help
 expect 0 "allgather: 100 calls, 80 rerouted (parallel_rings)" "$collshim" report run.json
 expect 0 "20 ran natively: the library's turn in a trial of the guard" "$collshim" report run.json
 expect 0 "    1MiB         80        100.0         20        250.0    2.50x      -     1:0  parallel_rings" \
-    "$collshim" report run.json
+    "$collshim" report --wide run.json
+expect 0 "     1MiB       80    100.0       20    250.0  2.50x     -   1:0  parallel_rings" "$collshim" report run.json
 # The guard's comparison, at any mean times.
 jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0.91, guard_spread: 0.034}' run.json >weighed.json
-expect 0 "        250.0    0.91x   3.4%     0:1  parallel_rings" "$collshim" report weighed.json
+expect 0 "        250.0    0.91x   3.4%     0:1  parallel_rings" "$collshim" report --wide weighed.json
 jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0, guard_spread: 0}' run.json >weighed.json
-expect 0 "        250.0        -      -     0:1  parallel_rings" "$collshim" report weighed.json
+expect 0 "        250.0        -      -     0:1  parallel_rings" "$collshim" report --wide weighed.json
 # Medians, where a report has them.
 jq '.collectives[0].sizes[0] += {guard_rerouted: 0, rerouted_us_median: 90, native_us_median: 108, median_spread: 0.041}' run.json >medians.json
 expect 0 "    1MiB         80         90.0         20        108.0    1.20x   4.1%       -  parallel_rings" \
-    "$collshim" report medians.json
+    "$collshim" report --wide medians.json
 expect 0 "COLLSHIM_MIN_BYTES=1MiB" "$collshim" report run.json
 jq '.all_native = "COLLSHIM_TOPOLOGY does not fit"' run.json >unfit.json
-expect 0 "All calls ran natively: COLLSHIM_TOPOLOGY does not fit. Counts are sums over all ranks." "$collshim" report unfit.json
+expect 0 "All calls ran natively: COLLSHIM_TOPOLOGY does not fit. Counts are sums over all ranks." "$collshim" report --wide unfit.json
 json '.collectives[0].sizes[0].native_us == 250' "$collshim" report --json run.json
 if command -v gnuplot >/dev/null; then
     expect 0 "allgather" "$collshim" report run.json --plot "it's.svg"
@@ -334,13 +338,13 @@ with_rails() { # FILE RAIL...: run.json with these
 with_rails rails.json "$(rail a 0 25000000 0.91 12500000 null null 12500000)" \
     "$(rail a 1 2500000 0.09 3125000 12500000 412 3125000)" "$(rail b null 0 0 null null null null)"
 expect 0 "  a                        0        9        25.0   91%     100    100         0.0   50%       -    100" \
-    "$collshim" report rails.json
-expect 0 "  b                      all        9         0.0    0%       -      -" "$collshim" report rails.json
+    "$collshim" report --wide rails.json
+expect 0 "  b                      all        9         0.0    0%       -      -" "$collshim" report --wide rails.json
 expect 0 "Rail 1 of a carries 25 Mbit/s of the 100 it had until call 412; 9 % of the host's data go there." \
-    "$collshim" report rails.json
+    "$collshim" report --wide rails.json
 check "no other rail is told of" test "$("$collshim" report rails.json | grep -c '^  Rail ')" = 1
 with_rails slow.json "$(rail a 0 25000000 0.9 12500000 null null 12500000)" "$(rail a 1 5000000 0.1 6250000 null null 12000000)"
-expect 0 "Rail 1 of a sends 50 Mbit/s where another of this host carries 100; 10 % of the" "$collshim" report slow.json
+expect 0 "Rail 1 of a sends 50 Mbit/s where another of this host carries 100; 10 % of the" "$collshim" report --wide slow.json
 check "it receives as fast as another" test "$("$collshim" report slow.json | grep -c '^  Rail ')" = 1
 many_rails=()
 for i in {1..40}; do many_rails+=("$(rail a "$i" 5 0.1 null null null null)"); done
@@ -370,7 +374,7 @@ trial="the library's turn in a trial of the guard"
 with_sites sites.json "$(site "$collshim" "\"$build_id\"" "$main_at" 1 "$trial")" "$(site /no/lib.so null 4660 0.5 "$trial")"
 expect 0 "  lib.so+0x1234" "$collshim" report sites.json
 expect 0 " 66.7% allreduce                1MiB     4/2        60      83.3%      100.5      300.0      250.0          -       0.5+-0.1  lane" \
-    "$collshim" report sites.json
+    "$collshim" report --wide sites.json
 expect 0 "/bin/app on 2 nodes, job 77, user ann, 3 s" "$collshim" report sites.json
 expect 0 "Next: nothing; what can be rerouted is, and it pays." "$collshim" report sites.json
 if "$collshim" report sites.json | grep -q '^  main'; then
@@ -392,7 +396,7 @@ fi
 mkfifo place.fifo
 with_sites fifo.json "$(site "$PWD/place.fifo" null 4660 1 "smaller than COLLSHIM_MIN_BYTES")"
 expect 0 "  place.fifo+0x1234" timeout 20 "$collshim" report fifo.json
-expect 0 "Next: 50 % of the time ran natively (smaller than COLLSHIM_MIN_BYTES); try COLLSHIM_MIN_BYTES=16K" "$collshim" report fifo.json
+expect 0 "Next: 50 % of the time ran natively (smaller than COLLSHIM_MIN_BYTES); try COLLSHIM_MIN_BYTES=16K" "$collshim" report --wide fifo.json
 jq '.partial = true' sites.json >partial.json
 expect 0 "Partial: the job did not reach MPI_Finalize." "$collshim" report partial.json
 jq '.sites[0].calls = "many"' sites.json >wrong.json
@@ -416,6 +420,8 @@ if command -v gnuplot >/dev/null; then
     expect 0 "lib.so+0x1234" cat sites.svg
     expect 0 "allreduce" "$collshim" report sites.json --png sites.png
     expect 0 "PNG" cat sites.png
+    ran() { "$collshim" report sites.json --svg '|touch ran; cat >x.svg'; "$collshim" report sites.json --svg $'x\n!touch ran\n.svg'; [ -e ran ]; }
+    check "a picture's name is no command" eval '! ran >/dev/null 2>&1'
 fi
 expect 1 "nothing to draw: the report has no call sites" "$collshim" report run.json --svg x.svg
 expect 2 "does not end in .svg" "$collshim" report sites.json --svg x.png
@@ -436,7 +442,7 @@ ln -s ../1000/a.json spool/1001/link.json
 truncate -s 17M spool/1001/huge.json
 jq -c '.ranks = -1' <<<"$one" >spool/1001/negative.json
 jq -c '.job.nodes = 1e300' <<<"$one" >spool/1001/absurd.json
-expect 0 "3 reports, 1 of them partial, jobs begun from 2023-11-14 22:13 to 2023-11-16 02:00 UTC" timeout 20 "$collshim" site spool
+expect 0 "3 reports, 1 of them partial, jobs begun from 2023-11-14 22:13 to 2023-11-16 02:00 UTC" timeout 20 "$collshim" site --wide spool
 expect 0 "1 file cut off: 1000/cut.json" "$collshim" site spool
 expect 0 "1 file larger than 4 MiB: 1001/huge.json" "$collshim" site spool
 expect 0 "6 files no report: " "$collshim" site spool
@@ -456,6 +462,8 @@ check "the Prometheus form is lines of a name, labels and a number" awk '/^#/ { 
 expect 2 "--since: 'monday' is no time" "$collshim" site spool --since monday
 expect 2 "a directory is missing" "$collshim" site
 expect 2 "not both" "$collshim" site spool --json --prometheus
+# shellcheck source=test/cli/cases_page.sh
+. "$here/cases_page.sh"
 expect 1 "none: No such file" "$collshim" site none
 expect 1 "run.json: Not a directory" "$collshim" site run.json
 expect 0 "made, for the reports of all users" "$collshim" site --create made

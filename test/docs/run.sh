@@ -132,7 +132,7 @@ if type pandoc >/dev/null 2>&1; then
     if type chromium >/dev/null 2>&1; then
         check "web pages fit a screen of 360 pixels, in a browser" python3 $here/narrow.py "$tmp/site"
     else
-        skip "web pages fit a screen of 360 pixels, in a browser" "chromium is missing (apt-get install chromium)"
+        skip "web pages fit a screen of 360 pixels, in a browser" "chromium is missing (scripts/setup docs)"
     fi
 else
     skip "web pages: links, tables, pictures" "pandoc is missing (scripts/setup docs)"

@@ -29,8 +29,28 @@ for one in allgather allgatherv allreduce reduce_scatter reduce_scatter_block; d
     leaders+=",$one=lane(lanes=1)"
 done
 
+# Each collective by a composition that is a text.
+write_texts() {
+    local one
+    while read -r one text; do
+        printf '%s\n' "$text" >"$tmp/$one.text"
+        texts+="${texts:+,}$one=text:$tmp/$one.text"
+    done <<'END'
+allgather for i in all { multicast(i; all; block i) }
+allgatherv machine(ring=1, stripe=1) for i in all { multicast(i; 0; block i) } fence multicast(0; others)
+allreduce for i in all { reduction(all; i; block i; op) } fence for i in all { multicast(i; all; block i) }
+bcast multicast(root; others)
+reduce for i in all { reduction(all; i; block i; op) } fence for i in all { multicast(i; root; block i) }
+reduce_scatter for i in all { reduction(all; i; block i; op) }
+reduce_scatter_block reduction(all; p-1; op) fence for i in all { multicast(p-1; i; block i) }
+gather for i in all { multicast(i; root; block i) }
+scatter for i in all { multicast(root; i; block i) }
+alltoall for i in all { for j in all { multicast(i; j; block j -> block i) } }
+END
+}
+
 random_calls() {
-    local calls=300 n chunk topology row
+    local calls=300 n chunk topology row texts=
     local -n topologies=topologies_$kin
 
     [ "$family" = openmpi ] || calls=100
@@ -39,6 +59,8 @@ random_calls() {
     rerouted 2 $calls
     rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
     rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:3,1' COLLSHIM_CHUNK_BYTES=100 COLLSHIM_ALGORITHM="$leaders"
+    write_texts
+    rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100 COLLSHIM_ALGORITHM="$texts"
     [ "$quick" -eq 0 ] || return 0
     for row in "${topologies[@]}"; do
         read -r n chunk topology <<<"$row"

@@ -140,6 +140,10 @@ START_TEST(test_spool__what_others_may_change_is_refused)
     rmdir(own);
     ck_assert_int_eq(chmod(dir, 0777), 0);
     want_refused("chmod +t");
+    if (chown(dir, 65534, (gid_t)-1) == 0) { /* another user's, whose group may write there */
+        ck_assert_int_eq(chmod(dir, 0770), 0);
+        want_refused("chmod +t");
+    }
     ck_assert_int_eq(access(own, F_OK), -1);
 }
 END_TEST

@@ -152,6 +152,14 @@ static size_t set_depths(struct engine *e)
     return total;
 }
 
+/* Host memory for the cells, for good. */
+static int reserve_cells(struct engine *e, size_t bytes)
+{
+    if (bytes && !e->bounce)
+        e->bounce = aligned_alloc(64, bytes);
+    return bytes && !e->bounce ? -ENOMEM : 0;
+}
+
 static int get_cells(struct engine *e)
 {
     size_t bytes = set_depths(e);
@@ -161,8 +169,8 @@ static int get_cells(struct engine *e)
 
     if (!bytes)
         return 0;
-    if (!d && !e->bounce)
-        e->bounce = aligned_alloc(64, bytes);
+    if (!d && reserve_cells(e, bytes))
+        return -ENOMEM;
     cell = d ? d->cells(d->state, bytes) : e->bounce;
     if (!cell)
         return -ENOMEM;
@@ -274,7 +282,10 @@ int engine_step(struct engine *e, enum engine_state *state)
 
 int engine_reserve(struct engine *e)
 {
-    return e->xport->reserve(e->xport->state, e->nslots);
+    int rc = e->xport->reserve(e->xport->state, e->nslots);
+
+    e->buffers.device = NULL;
+    return rc ? rc : reserve_cells(e, set_depths(e));
 }
 
 int engine_run(struct engine *e, const struct engine_buffers *buffers)

@@ -22,8 +22,8 @@ struct engine;
 int engine_create(const struct plan *plan, struct xport *xport, struct engine **engine_p);
 void engine_free(struct engine *e); /* NULL is fine; not while a call is under way */
 
-/* Get the memory that calls need of the transport, which the first one does otherwise. Behind it,
-   a call that lacks memory fails without holding up the others. Not while a call is under way on
+/* Get the memory that calls in host memory need of the transport and for their messages, which the
+   first one does otherwise. Not while a call is under way on
    the transport. Returns 0 or the transport's error code. */
 int engine_reserve(struct engine *e);
 

@@ -7,6 +7,7 @@
 #include "transports/engine/sink.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 enum { BITS = 8 * sizeof(size_t), LEAST_BITS = 16 };
@@ -28,7 +29,7 @@ char *sink_get(size_t bytes)
     if (!sink) {
         sink = mmap(NULL, (size_t)1 << i, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        sink = sinks[i] = sink == MAP_FAILED ? NULL : sink;
+        sink = sinks[i] = sink == MAP_FAILED ? malloc((size_t)1 << i) : sink;
     }
     pthread_mutex_unlock(&lock);
     return sink;

@@ -8,6 +8,9 @@
  * cut at all borders of operations, and each piece knows its last writer and the readers since. An
  * operation waits for those, chunk by chunk, and for nothing else: no stage begins for all ranks.
  *
+ * A tag between two ranks has receives of one kind. So what arrives to be combined has its own. A
+ * rank that only passes a reduction on has nothing to combine it with: it receives.
+ *
  * A reduction combines on arrival, child after child in the order of their times: that order is the
  * plan's, so bits do not depend on the order of arrival.
  */
@@ -25,6 +28,7 @@ struct compose_move {
     int root, leaf, stripe;
     uint32_t turn; /* among those equal so far */
     int peer;
+    int combined; /* as it arrives */
     enum plan_kind kind;
     struct spot src, dst;
     uint64_t length;
@@ -158,6 +162,18 @@ void compose_emit_copy(struct compose_emit *e, enum compose_place from, uint64_t
         copy(e, spot_of(e, from, from_at), spot_of(e, to, to_at), bytes);
 }
 
+/* A child's data for a rank that has none of its own: the first, and others to be combined. */
+static void take_for_others(struct compose_emit *e, struct compose_move m, int first,
+                            struct spot sum, uint64_t to_at)
+{
+    struct spot here = first ? sum : spot_between(e, to_at, m.length);
+
+    take(e, m, (struct spot){PLAN_NONE, 0}, here);
+    m.peer = -1;
+    if (!first)
+        operate(e, m, PLAN_REDUCE, here, sum);
+}
+
 /*
  * A level's groups in their order, the own among them: groups before it are combined first, apart.
  * So all ranks that form the sum get the same bits. *sum is where the own part is, and then all.
@@ -212,23 +228,34 @@ static void reduce_in_order(struct compose_emit *e, const struct compose_primiti
     }
 }
 
-/* All ranks' contributions along the tree to the root: those of this rank's children, its own, then
-   on to its parent. */
+/* The leaves' contributions along the tree to the root: those of this rank's children, its own if
+   it is a leaf, then on to its parent. */
 static void reduce(struct compose_emit *e, const struct compose_primitive *p, int stripe,
                    uint64_t from_at, uint64_t to_at, uint64_t bytes)
 {
     const struct compose_role *role = &e->role;
+    int combines = compose_has(e->s, p, e->q->rank);
     struct spot mine = spot_of(e, e->places->from, from_at), sum = mine;
 
     if (role->parent.peer < 0)
         sum = spot_of(e, e->places->to, to_at);
     else if (role->nchildren)
         sum = spot_between(e, to_at, bytes);
-    for (uint32_t i = role->nchildren; i-- > 0; mine = sum)
-        take(e, move_of(e, p, stripe, &role->child[i], bytes), mine, sum);
-    if (role->parent.peer >= 0)
-        give(e, move_of(e, p, stripe, &role->parent, bytes), mine);
-    else if (!role->nchildren)
+    for (uint32_t i = role->nchildren; i-- > 0; mine = sum) {
+        struct compose_move m = move_of(e, p, stripe, &role->child[i], bytes);
+
+        m.combined = combines;
+        if (combines)
+            take(e, m, mine, sum);
+        else
+            take_for_others(e, m, i == role->nchildren - 1, sum, to_at);
+    }
+    if (role->parent.peer >= 0) {
+        struct compose_move m = move_of(e, p, stripe, &role->parent, bytes);
+
+        m.combined = compose_has(e->s, p, m.peer);
+        give(e, m, mine);
+    } else if (!role->nchildren && combines)
         copy(e, mine, sum, bytes);
 }
 
@@ -237,7 +264,7 @@ static void pass_on(struct compose_emit *e, const struct compose_primitive *p, i
                     const struct compose_hop *before, const struct compose_hop *after,
                     uint32_t nafter, uint64_t from_at, uint64_t to_at, uint64_t bytes)
 {
-    int last = p->leaf == COMPOSE_EVERYONE || !nafter;
+    int last = p->leaf == COMPOSE_EVERYONE ? compose_has(e->s, p, e->q->rank) : !nafter;
     struct spot here = spot_of(e, e->places->from, from_at);
 
     if (before) {
@@ -258,9 +285,10 @@ void compose_emit_stripe(struct compose_emit *e, const struct compose_primitive 
 
     if (!bytes)
         return;
-    compose_factorise(e->s, p->root, p->leaf, stripe, e->q->rank, &e->role);
+    compose_factorise(e->s, p, stripe, e->q->rank, &e->role);
     parent = role->parent.peer < 0 ? NULL : &role->parent;
-    if (!parent && !role->nchildren && (p->kind == COMPOSE_MULTICAST || p->leaf >= 0))
+    if (!parent && !role->nchildren &&
+        (p->kind == COMPOSE_MULTICAST || p->leaf >= 0 || p->root != e->q->rank))
         return;
     if (e->s->same_order)
         reduce_in_order(e, p);
@@ -291,13 +319,15 @@ static int by_order(const void *a, const void *b)
     return 0;
 }
 
-/* A tag for each step: all its receives are of one kind, and none waits behind an earlier step's.
- */
+/* Two tags for each step: all receives of one are of one kind, and none waits behind an earlier
+   step's. */
 static int tag_of(const struct compose_emit *e, const struct compose_move *m)
 {
+    int tag = 2 * m->step + m->combined;
+
     if (m->peer >= 0 && compose_library_between(e->s, e->q->rank, m->peer)->network)
-        return PLAN_NETWORK_TAG + m->step;
-    return m->step;
+        return PLAN_NETWORK_TAG + tag;
+    return tag;
 }
 
 /* An operation waits for those before it that touch the same bytes. */

@@ -87,7 +87,11 @@ enum { COMPOSE_EVERYONE = -1 }; /* as the leaf */
 struct compose_primitive {
     uint8_t kind;
     int root;
-    int leaf;                /* a rank, or COMPOSE_EVERYONE */
+    int leaf;             /* a rank, or COMPOSE_EVERYONE */
+    const uint64_t *only; /* [nonly] borrowed, sorted: addresses of the leaves among everyone,
+                             the root not among them; NULL: all */
+    uint32_t nonly;
+    int root_apart;          /* a reduction to which the root contributes nothing */
     uint64_t from_at, to_at; /* where its bytes are in the vector at either end */
     uint64_t bytes;
 };
@@ -133,9 +137,16 @@ void compose_role_close(struct compose_role *role);
 /* More than any time of a hop. */
 uint32_t compose_time_limit(const struct compose_shape *s);
 
-/* The role of rank `me` in a stripe. O(levels), and the number of its children. */
-void compose_factorise(const struct compose_shape *s, int root, int leaf, int stripe, int me,
-                       struct compose_role *role);
+/* Is the rank a leaf of a primitive of everyone? The root of a reduction: does it contribute? */
+int compose_has(const struct compose_shape *s, const struct compose_primitive *p, int rank);
+
+/* Bits number rank % 64 of all ranks that a primitive to one leaf passes. */
+uint64_t compose_passes(const struct compose_shape *s, int root, int leaf);
+
+/* The role of rank `me` in a stripe: hops with no leaf behind them are pruned (IV-B). O(levels),
+   and the number of its children. */
+void compose_factorise(const struct compose_shape *s, const struct compose_primitive *p, int stripe,
+                       int me, struct compose_role *role);
 
 /*
  * Visit the point-to-point stripes of an exchange among all pairs which pass through rank `me`,

@@ -87,7 +87,7 @@ static void print_algorithms(int width)
          "cost\n"
          "orders those that may gain, and what it cannot tell is measured (COLLSHIM_CHOOSE).");
     for (int c = 0; c < COLL_COUNT; c++) {
-        for (int i = 0; i < plan_algorithm_count; i++) {
+        for (int i = 0; i < plan_row_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
             char text[SHORT * 2];
 
@@ -238,7 +238,7 @@ static void json_algorithms(struct json *j)
 {
     json_open(j, "algorithms", '[');
     for (int c = 0; c < COLL_COUNT; c++) {
-        for (int i = 0; i < plan_algorithm_count; i++) {
+        for (int i = 0; i < plan_row_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
 
             if (!serves(a, c))
@@ -332,7 +332,7 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
         return;
     } else if (!strchr(algorithm, '(')) {
         nearest_offer(&n, PROFILE_NATIVE);
-        for (int i = 0; i < plan_algorithm_count; i++)
+        for (int i = 0; i < plan_row_count; i++)
             if (serves(plan_algorithms[i], id))
                 nearest_offer(&n, plan_algorithms[i]->name);
     }

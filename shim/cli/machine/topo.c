@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/base/write_file.h"
 #include "config/topo/topo.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/machine/machine_detect.h"
@@ -51,32 +52,31 @@ struct asked {
     const char *output;
 };
 
-static int cannot_write(const char *path)
-{
-    return cli_fail("%s: cannot be written: %s", path, strerror(errno));
-}
+/* What is written, for a function that is given no more than a stream. */
+static struct {
+    const char *path, *origin, *text; /* borrowed */
+} output;
 
 /* The file explains itself, so that its reader knows which program uses it. */
+static void print_output(FILE *f)
+{
+    fprintf(f, "# Topology for COLLSHIM_TOPOLOGY=%s; %s. `collshim topo %s` explains it.\n%s\n",
+            output.path, output.origin, output.path, output.text);
+}
+
 static int write_output(const char *path, const struct topo *t, const char *origin)
 {
     char *text = topo_text(t);
-    FILE *f;
-    int bad;
+    const char *why;
 
     if (!text)
         return cli_fail("out of memory");
-    f = fopen(path, "we");
-    if (!f) {
-        free(text);
-        return cannot_write(path);
-    }
-    fprintf(f, "# Topology for COLLSHIM_TOPOLOGY=%s; %s. `collshim topo %s` explains it.\n%s\n",
-            path, origin, path, text);
+    output.path = path;
+    output.origin = origin;
+    output.text = text;
+    int rc = config_write_file(path, print_output, &why);
     free(text);
-    bad = ferror(f);
-    if (fclose(f) != 0 || bad)
-        return cannot_write(path);
-    return CLI_OK;
+    return rc ? cli_fail("%s: cannot be written: %s", path, why) : CLI_OK;
 }
 
 static int show_text(const char *text, const struct asked *asked)

@@ -19,6 +19,8 @@ static const char help[] =
     "moved and no MPI is needed.\n"
     "\n" REQUEST_HELP "  --rank R          list rank R's operations\n"
     "  --check           prove that the plans are right together; exit 1 if they are not\n"
+    "  --picture         who sends how much to whom, as a matrix of ranks (of nodes, if more\n"
+    "                    than 64): . nothing, 1 to 9 tenths of the largest, # the largest\n"
     "  --dot             rank R's (or rank 0's) operations for Graphviz\n"
     "  --goal            all ranks for LogGOPSim\n"
     "  --json            the summary as JSON\n"
@@ -28,12 +30,13 @@ static const char help[] =
     "  collshim plan allgather --bytes 4MiB --check\n"
     "  collshim plan allgatherv --topology 'node:3 rank:4,3,4 rail:4' --counts 1M,0,64K\n"
     "  collshim plan alltoallv --demand skew:hot=0.7,bytes=4MiB --topology 'node:2 gpu:4 rail:4'\n"
-    "  collshim plan allgather --topology 'node:2 gpu:2' --dot | dot -Tsvg > plan.svg\n";
+    "  collshim plan allgather --topology 'node:2 gpu:2' --dot | dot -Tsvg > plan.svg\n"
+    "  collshim plan allreduce --text docs/samples/allreduce.text --check --picture\n";
 
 struct arguments {
     struct request_options request;
     const char *rank;
-    int check, dot, goal, json, rows;
+    int check, picture, dot, goal, json, rows;
 };
 
 struct work {
@@ -244,6 +247,8 @@ static int show(const struct work *w, const struct arguments *a)
             return code;
         if (a->check)
             printf("checked      sends meet receives, no deadlock, every byte right, no hazard\n");
+        if (a->picture && plan_export_matrix(stdout, plan, w->r.topo) < 0)
+            return cli_fail("out of memory");
         if (w->r.topo->nnodes > 1)
             print_rails(w);
         if (w->rank >= 0)
@@ -256,10 +261,10 @@ int cli_plan(int argc, char **argv)
 {
     struct arguments a = {0};
     struct work w = {.rank = -1};
-    const struct cli_option options[] = {REQUEST_OPTIONS(&a.request), {"--rank", NULL, &a.rank},
-                                         {"--check", &a.check, NULL}, {"--dot", &a.dot, NULL},
-                                         {"--goal", &a.goal, NULL},   {"--json", &a.json, NULL},
-                                         {"--rows", &a.rows, NULL},   {NULL, NULL, NULL}};
+    const struct cli_option options[] = {
+        REQUEST_OPTIONS(&a.request),     {"--rank", NULL, &a.rank}, {"--check", &a.check, NULL},
+        {"--picture", &a.picture, NULL}, {"--dot", &a.dot, NULL},   {"--goal", &a.goal, NULL},
+        {"--json", &a.json, NULL},       {"--rows", &a.rows, NULL}, {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help), rc;
     char why[128];
 

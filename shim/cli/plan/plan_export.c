@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/cli/plan/plan_export.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 static void dot_place(FILE *f, uint8_t buffer, uint64_t off, uint64_t length)
 {
     if (buffer != PLAN_NONE)
@@ -63,4 +66,52 @@ void plan_export_goal(FILE *f, const struct plan *const *plan, int nranks)
                 fprintf(f, "l%u requires l%u\n", i, p->deps[p->ops[i].first_dep + d]);
         fprintf(f, "}\n");
     }
+}
+
+enum { MATRIX_SIDE = 64 };
+
+static int matrix_place(const struct topo *t, int rank, int side)
+{
+    return t->nranks <= MATRIX_SIDE ? rank : (int)((int64_t)t->rank[rank].node * side / t->nnodes);
+}
+
+int plan_export_matrix(FILE *f, const struct plan *const *plan, const struct topo *t)
+{
+    int by_rank = t->nranks <= MATRIX_SIDE, n = by_rank ? t->nranks : t->nnodes;
+    int side = n < MATRIX_SIDE ? n : MATRIX_SIDE;
+    double *sent = calloc((size_t)side * (size_t)side, sizeof *sent), most = 0;
+
+    if (!sent)
+        return -ENOMEM;
+    for (int r = 0; r < t->nranks; r++)
+        for (uint32_t i = 0; i < plan[r]->nops; i++) {
+            const struct plan_queue *queue = &plan[r]->queues[plan[r]->ops[i].queue];
+
+            if (queue->kind != PLAN_SEND)
+                continue;
+            double *cell =
+                &sent[matrix_place(t, r, side) * side + matrix_place(t, queue->peer, side)];
+            *cell += (double)plan[r]->ops[i].length;
+            most = *cell > most ? *cell : most;
+        }
+    fprintf(f, "\n%s > %s, # is %.0f bytes\n",
+            by_rank    ? "RANK"
+            : n > side ? "NODES"
+                       : "NODE",
+            by_rank    ? "RANK"
+            : n > side ? "NODES"
+                       : "NODE",
+            most);
+    for (int from = 0; from < side; from++) {
+        fprintf(f, "%6d ", (int)((int64_t)from * n / side));
+        for (int to = 0; to < side; to++) {
+            double share = most > 0 ? sent[from * side + to] / most : 0;
+            int tenth = (int)(10 * share);
+
+            fputc(share <= 0 ? '.' : tenth >= 10 ? '#' : tenth < 1 ? '1' : '0' + tenth, f);
+        }
+        fputc('\n', f);
+    }
+    free(sent);
+    return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "config/topo/topo.h"
 #include "planners/plan/plan.h"
 
 /* One rank's operations and dependencies for Graphviz. */
@@ -12,5 +13,12 @@ void plan_export_dot(FILE *f, const struct plan *p);
 
 /* All ranks for LogGOPSim: https://htor.inf.ethz.ch/research/LogGOPSim/ describes GOAL. */
 void plan_export_goal(FILE *f, const struct plan *const *plan, int nranks);
+
+/*
+ * Who sends how much to whom, as a matrix of characters: a row for each sender, a column for each
+ * receiver. Beyond 64 ranks they are nodes, beyond 64 nodes groups of nodes. Returns 0 or -ENOMEM.
+ * Source: figure 7 of HiCCL.
+ */
+int plan_export_matrix(FILE *f, const struct plan *const *plan, const struct topo *t);
 
 #endif

@@ -52,9 +52,14 @@ static int take_counts(struct request *r, const char *text)
     return CLI_OK;
 }
 
-static int find_algorithm(struct request *r, const char *text)
+/* --algorithm, or --text. */
+static int find_algorithm(struct request *r, const struct request_options *o)
 {
-    char why[256];
+    char why[256], text[CFG_TEXT_MAX];
+
+    if (o->algorithm && o->text)
+        return cli_usage(r->command, "--algorithm and --text both name one; one of them will do");
+    snprintf(text, sizeof text, "%s%s", o->text ? "text:" : "", o->text ? o->text : o->algorithm);
 
     r->algorithm =
         plan_algorithm_parse(r->q.collective, text, r->recipe, sizeof r->recipe, why, sizeof why);
@@ -198,12 +203,12 @@ int request_read(const char *command, const struct request_options *o, const cha
     r->q.in_place = o->in_place;
     r->q.grain = 1;
     r->q.memory = all_on_gpus(r->topo) ? PLAN_ON_DEVICE : PLAN_IN_HOST;
-    if ((o->algorithm && (code = find_algorithm(r, o->algorithm))) ||
+    int named = o->algorithm || o->text;
+    if ((named && (code = find_algorithm(r, o))) ||
         (code = take_size(r, "--bytes", o->bytes ? o->bytes : "1MiB", &r->q.nbytes)) ||
         (o->counts && (code = take_counts(r, o->counts))) || (code = take_demand(r, o)) ||
         (code = check_sizes(r)) || (o->root && (code = take_root(r, o->root))) ||
-        (o->chunk && (code = take_chunk(r, o->chunk))) ||
-        (!o->algorithm && (code = choose_algorithm(r))))
+        (o->chunk && (code = take_chunk(r, o->chunk))) || (!named && (code = choose_algorithm(r))))
         return code;
     if (!r->q.chunk_bytes) {
         plan_chunks(&r->q, chunk);

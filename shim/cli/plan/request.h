@@ -16,7 +16,7 @@
 
 /* The user's text, or NULL; borrowed from argv. */
 struct request_options {
-    const char *topology, *bytes, *counts, *algorithm, *chunk, *root, *demand, *limit;
+    const char *topology, *bytes, *counts, *algorithm, *text, *chunk, *root, *demand, *limit;
     int in_place;
 };
 
@@ -25,7 +25,8 @@ struct request_options {
 #define REQUEST_OPTIONS(o)                                                                         \
     {"--topology", NULL, &(o)->topology}, {"--bytes", NULL, &(o)->bytes},                          \
     {"--counts", NULL, &(o)->counts}, {"--algorithm", NULL, &(o)->algorithm},                      \
-    {"--chunk", NULL, &(o)->chunk}, {"--root", NULL, &(o)->root},                                  \
+    {"--text", NULL, &(o)->text}, {"--chunk", NULL, &(o)->chunk},                                  \
+    {"--root", NULL, &(o)->root},                                                                  \
     {"--demand", NULL, &(o)->demand}, {"--limit", NULL, &(o)->limit},                              \
     {"--in-place", &(o)->in_place, NULL}
 /* clang-format on */
@@ -37,6 +38,8 @@ struct request_options {
     "follow\n" CLI_DEMAND_HELP                                                                     \
     "  --algorithm NAME  instead of what the preload would try first; `collshim info` lists\n"     \
     "                    them. NAME(RECIPE) where one is taken, as in COLLSHIM_ALGORITHM\n"        \
+    "  --text FILE       as --algorithm text:FILE: a composition of multicasts, reductions and\n"  \
+    "                    fences, which is proved first (docs/papers/hiccl.md)\n"                   \
     "  --chunk SIZE      pipeline chunk (default: what the preload would take)\n"                  \
     "  --root R          the root of a bcast, reduce, gather or scatter (default: 0)\n"            \
     "  --in-place        as with MPI_IN_PLACE\n" CLI_LIMIT_HELP

@@ -269,8 +269,8 @@ int cli_sim(int argc, char **argv)
         return -1 - n;
     if (n != 1)
         return cli_usage("sim", n ? "one collective at a time" : "a collective is missing");
-    if (a.compare && a.request.algorithm)
-        return cli_usage("sim", "--compare takes all algorithms, --algorithm one");
+    if (a.compare && (a.request.algorithm || a.request.text))
+        return cli_usage("sim", "--compare takes all algorithms, --algorithm or --text one");
     int code = request_read("sim", &a.request, argv[1], &r);
     if (!code)
         code = a.compare ? sim_all(&r, a.json) : sim_one(&r, a.json);

@@ -108,6 +108,34 @@ void sites_place(const char *object, const char *build_id, long long offset, cha
     text_clean(text); /* it may be cut inside a character */
 }
 
+static void name_place(json_t *o)
+{
+    const char *object = text_of(o, "object");
+    char place[400];
+
+    if (object) {
+        sites_place(object, text_of(o, "build_id"),
+                    (long long)json_integer_value(json_object_get(o, "offset")), place,
+                    sizeof place);
+        json_object_set_new(o, "place", json_pack("s", place));
+    }
+}
+
+void sites_name(json_t *root)
+{
+    json_t *row, *frame;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(root, "sites"), i, row)
+    {
+        name_place(row);
+        json_array_foreach(json_object_get(row, "callers"), k, frame)
+        {
+            name_place(frame);
+        }
+    }
+}
+
 static double seconds_of(const struct site_line *s)
 {
     return s->rerouted_s + s->native_s;
@@ -128,10 +156,9 @@ static double all_seconds(json_t *list)
     return all;
 }
 
-static const char *us(double value, char *text, size_t size)
+static void put_us(struct cli_cells *c, double value)
 {
-    snprintf(text, size, value < 0 ? "-" : "%.1f", value);
-    return text;
+    cli_cell(c, value < 0 ? "-" : "%.1f", value);
 }
 
 /* The callers of a site, three levels, without the frames that start every program. */
@@ -154,24 +181,41 @@ static void print_callers(json_t *callers)
     }
 }
 
+static const struct cli_column columns[] = {
+    {"time", 8, 9},        {"collective", -20, -20},
+    {"total", 7, 8},       {"ranks", 0, 7},
+    {"calls", 7, 9},       {"rerouted", 8, 10},
+    {"us", 7, 10},         {"p99", 0, 10},
+    {"native us", 9, 10},  {"p99", 0, 10},
+    {"saved s", 7, 0},     {"saved s", 0, 14},
+    {" algorithm", 0, -1}, {NULL, 0, 0},
+};
+
 static void print_row(json_t *row, const struct site_line *s, double all)
 {
-    char from[32] = "-", ranks[32], saved[48] = "-", t[4][32], place[400];
+    struct cli_cells c = {0};
+    char from[32] = "-", place[400];
 
     if (s->from)
         cfg_print_bytes((unsigned long long)s->from, from, sizeof from);
-    snprintf(ranks, sizeof ranks, s->nodes ? "%lld/%lld" : "%lld", s->ranks, s->nodes);
-    if (s->saved_known)
-        snprintf(saved, sizeof saved, "%.3g+-%.1g", s->saved_s, s->error_s);
     sites_place(s->object, s->build_id, s->offset, place, sizeof place);
     printf("  %s", place);
     print_callers(s->callers);
-    printf("\n    %4.1f%% %-20s %8s %7s %9lld %9.1f%% %10s %10s %10s %10s %14s  %s\n",
-           all > 0 ? 100 * seconds_of(s) / all : 0, s->collective, from, ranks, s->calls,
-           s->calls ? 100.0 * (double)s->rerouted / (double)s->calls : 0,
-           us(s->rerouted_us, t[0], sizeof t[0]), us(s->rerouted_p99, t[1], sizeof t[1]),
-           us(s->native_us, t[2], sizeof t[2]), us(s->native_p99, t[3], sizeof t[3]), saved,
-           s->algorithm ? s->algorithm : "");
+    putchar('\n');
+    cli_cell(&c, "%.1f%%", all > 0 ? 100 * seconds_of(s) / all : 0);
+    cli_cell(&c, "%s", s->collective);
+    cli_cell(&c, "%s", from);
+    cli_cell(&c, s->nodes ? "%lld/%lld" : "%lld", s->ranks, s->nodes);
+    cli_cell(&c, "%lld", s->calls);
+    cli_cell(&c, "%.1f%%", s->calls ? 100.0 * (double)s->rerouted / (double)s->calls : 0);
+    put_us(&c, s->rerouted_us);
+    put_us(&c, s->rerouted_p99);
+    put_us(&c, s->native_us);
+    put_us(&c, s->native_p99);
+    cli_cell(&c, s->saved_known ? "%.2g" : "-", s->saved_s);
+    cli_cell(&c, s->saved_known ? "%.3g+-%.1g" : "-", s->saved_s, s->error_s);
+    cli_cell(&c, s->algorithm ? " %s" : "", s->algorithm);
+    cli_print_row(columns, &c);
     if (s->reason && s->native * 2 > s->calls)
         printf("          natively: %s\n", s->reason);
     waits_print_row(row);
@@ -191,9 +235,7 @@ void sites_print(json_t *root, size_t most)
         printf("; saved %.3g +- %.1g s", number_of(saved, "rank_seconds"),
                number_of(saved, "plus_minus"));
     putchar('\n');
-    printf("    %5s %-20s %8s %7s %9s %10s %10s %10s %10s %10s %14s  %s\n", "time", "collective",
-           "total", "ranks", "calls", "rerouted", "us", "p99", "native us", "p99", "saved s",
-           "algorithm");
+    cli_print_titles(columns);
     json_array_foreach(list, i, row)
     {
         if (i < most && sites_read(row, &s) == 0)

@@ -32,6 +32,9 @@ int sites_are_valid(json_t *list);
 void sites_place(const char *object, const char *build_id, long long offset, char *text,
                  size_t size);
 
+/* Give each row, and each of its callers, its place as a member "place". */
+void sites_name(json_t *root);
+
 /* The first `most` rows, those that took most time. Nothing without sites. */
 void sites_print(json_t *root, size_t most);
 

@@ -29,10 +29,11 @@ static int is_svg(const char *picture)
 
 void gnuplot_output(FILE *f, const char *picture, int width, int height)
 {
-    fprintf(f, "set terminal %s size %d,%d\nset output '", is_svg(picture) ? "svg" : "png", width,
-            height);
+    /* A name that begins with | would be a command of the shell; a line's end would end ours. */
+    fprintf(f, "set terminal %s size %d,%d\nset output '%s", is_svg(picture) ? "svg" : "png", width,
+            height, *picture == '|' ? "./" : "");
     for (const char *p = picture; *p; p++)
-        fprintf(f, *p == '\'' ? "''" : "%c", *p);
+        fprintf(f, *p == '\'' ? "''" : "%c", *p == '\n' || *p == '\r' ? '?' : *p);
     fputs("'\n", f);
 }
 
@@ -40,7 +41,7 @@ void gnuplot_text(FILE *f, char *text)
 {
     fputc('"', f);
     for (text_clean(text); *text; text++)
-        fputc(*text == '"' || *text == '\\' ? '?' : *text, f);
+        fputc(strchr("\"\\`@", *text) ? '?' : *text, f); /* `: a command of the shell, @: a macro */
     fputc('"', f);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "config/settings/settings.h"
+#include "shim/cli/cli.h"
 
 /* Strings are borrowed. */
 struct choice_row {
@@ -37,18 +38,31 @@ int nccl_choices_are_valid(json_t *nccl)
     return 1;
 }
 
+static const struct cli_column columns[] = {
+    {"  collective", -22, -22},
+    {"total", 7, 8},
+    {" algorithm", -14, -15},
+    {"protocol", -8, -8},
+    {"channels", 8, 8},
+    {"calls", 7, 10},
+    {"us", 8, 12},
+    {NULL, 0, 0},
+};
+
 static void print_row(const struct choice_row *r)
 {
-    char from[32], channels[48] = "-", us[32] = "-";
+    struct cli_cells c = {0};
+    char from[32];
 
     cfg_print_bytes((unsigned long long)r->from, from, sizeof from);
-    if (r->most)
-        snprintf(channels, sizeof channels, r->least < r->most ? "%lld-%lld" : "%lld", r->least,
-                 r->most);
-    if (r->timed)
-        snprintf(us, sizeof us, "%.1f", r->us);
-    printf("  %-20s %8s  %-14s %-8s %8s %10lld %12s\n", r->collective, from, r->algorithm,
-           r->protocol, channels, r->calls, us);
+    cli_cell(&c, "  %s", r->collective);
+    cli_cell(&c, "%s", from);
+    cli_cell(&c, " %s", r->algorithm);
+    cli_cell(&c, "%s", r->protocol);
+    cli_cell(&c, !r->most ? "-" : r->least < r->most ? "%lld-%lld" : "%lld", r->least, r->most);
+    cli_cell(&c, "%lld", r->calls);
+    cli_cell(&c, r->timed ? "%.1f" : "-", r->us);
+    cli_print_row(columns, &c);
 }
 
 void nccl_choices_print(json_t *nccl)
@@ -66,8 +80,7 @@ void nccl_choices_print(json_t *nccl)
     if (tuner)
         printf("; tuner v%lld", tuner);
     printf("); us is the GPU's time, from the first channel's start to the last one's end\n");
-    printf("  %-20s %8s  %-14s %-8s %8s %10s %12s\n", "collective", "total", "algorithm",
-           "protocol", "channels", "calls", "us");
+    cli_print_titles(columns);
     json_array_foreach(choices, i, o)
     {
         read_row(o, &r);

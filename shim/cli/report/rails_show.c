@@ -83,6 +83,12 @@ int rails_are_valid(json_t *list)
     return 1;
 }
 
+static const struct cli_column columns[] = {
+    {"  host", -16, -22}, {"rail", 4, 5},   {"calls", 0, 8}, {"sent MB", 9, 11},
+    {"share", 5, 5},      {"Mbit/s", 6, 7}, {"can", 5, 6},   {"received MB", 11, 11},
+    {"share", 5, 5},      {"Mbit/s", 6, 7}, {"can", 5, 6},   {NULL, 0, 0},
+};
+
 static const char *mbit(double bytes_per_s, char *text, size_t size)
 {
     double mbit_per_s = bytes_per_s * 8 / 1e6;
@@ -99,15 +105,20 @@ static const char *rail_name(const struct row *r, char *text, size_t size)
 
 static void print_row(const struct row *r)
 {
-    char name[24], rate[24], can[24], host[21];
+    struct cli_cells c = {0};
+    char text[24], host[21];
 
-    text_show(host, sizeof host, r->host, strlen(r->host));
-    printf("  %-20s %5s %8lld", host, rail_name(r, name, sizeof name), r->calls);
+    text_show(host, cli_is_wide ? sizeof host : 15, r->host, strlen(r->host));
+    cli_cell(&c, "  %s", host);
+    cli_cell(&c, "%s", rail_name(r, text, sizeof text));
+    cli_cell(&c, "%lld", r->calls);
     for (int w = 0; w < WAYS; w++) {
-        printf(" %11.1f %4.0f%% %7s %6s", (double)r->way[w].bytes / 1e6, 100 * r->way[w].share,
-               mbit(r->way[w].rate, rate, sizeof rate), mbit(r->way[w].can, can, sizeof can));
+        cli_cell(&c, "%.1f", (double)r->way[w].bytes / 1e6);
+        cli_cell(&c, "%.0f%%", 100 * r->way[w].share);
+        cli_cell(&c, "%s", mbit(r->way[w].rate, text, sizeof text));
+        cli_cell(&c, "%s", mbit(r->way[w].can, text, sizeof text));
     }
-    putchar('\n');
+    cli_print_row(columns, &c);
 }
 
 /* The most that a rail of that host can carry that way, of those that are listed. */
@@ -173,8 +184,7 @@ void rails_print(json_t *root, size_t most)
     if (!n)
         return;
     puts("\nRails, as rerouted calls used them");
-    printf("  %-20s %5s %8s %11s %5s %7s %6s %11s %5s %7s %6s\n", "host", "rail", "calls",
-           "sent MB", "share", "Mbit/s", "can", "received MB", "share", "Mbit/s", "can");
+    cli_print_titles(columns);
     json_array_foreach(list, i, o)
     {
         if (i < most && !read_row(o, &r))

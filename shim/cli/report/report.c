@@ -12,8 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "config/base/text.h"
 #include "config/settings/settings.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/page/csv.h"
+#include "shim/cli/page/page.h"
 #include "shim/cli/report/call_sites.h"
 #include "shim/cli/report/foreign.h"
 #include "shim/cli/report/gnuplot.h"
@@ -23,8 +26,9 @@
 #include "shim/cli/report/waits_show.h"
 
 static const char help[] =
-    "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE |\n"
-    "                      --trace FILE]\n"
+    "collshim report FILE [--all] [--wide] [--json | --csv TABLE]\n"
+    "collshim report FILE --html PAGE | --trace FILE | --plot PICTURE | --svg PICTURE | --png "
+    "PICTURE\n"
     "collshim report --diff OLD NEW [--all]\n"
     "\n"
     "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every call site "
@@ -36,6 +40,11 @@ static const char help[] =
     "A job that was killed leaves a partial report, of what rank 0 had counted.\n"
     "\n"
     "  --all            all call sites, not only the first 20, and all rails, not only 32\n"
+    "  --wide           all columns, and long lines as they are; else 80 columns\n"
+    "  --html PAGE      also write one HTML file that shows it all, for a browser; it needs no "
+    "network\n"
+    "  --csv TABLE      print one table as CSV: sites, late, collectives, sizes, native, rails,\n"
+    "                   by_rank, choices or settings\n"
     "  --diff           what changed between two runs, by call site; between folders of runs, as\n"
     "                   `collshim gate` has it, with its exit status\n"
     "  --svg PICTURE, --png PICTURE\n"
@@ -56,7 +65,7 @@ static const char help[] =
     "  ranks       of the communicator, and nodes where they are known\n"
     "  us, p99     median and 99th percentile of the rerouted calls, then of the native ones; "
     "exact\n"
-    "              to an eighth\n"
+    "              to an eighth; p99, ranks, the doubt and the algorithm stand in --wide\n"
     "  saved       seconds of all ranks: the medians' difference times the rerouted calls, and "
     "two\n"
     "              standard errors of it; - where either way was timed less than three times\n"
@@ -89,6 +98,8 @@ static const char help[] =
     "Examples:\n"
     "  mpirun -x LD_PRELOAD=libcollshim.so -x COLLSHIM_REPORT=run.json ./app\n"
     "  collshim report run.json\n"
+    "  collshim report run.json --html run.html\n"
+    "  collshim report run.json --csv sites >sites.csv\n"
     "  collshim report run.json --plot run.svg\n"
     "  collshim report --diff before.json after.json\n"
     "  collshim report run.json --json | jq '.collectives[] | select(.rerouted > 0)'\n";
@@ -228,19 +239,21 @@ static const char *size_text(long long bytes, char *text, size_t size)
 }
 
 /* Algorithm names with the calls each took, where there is more than one. */
-static void print_algorithms(const struct size_row *s)
+static void put_algorithms(struct cli_cells *c, const struct size_row *s)
 {
+    char text[CLI_CELL] = "";
+    size_t at = 0;
     const char *name;
     json_t *calls;
-    int several = s->algorithms && json_object_size(s->algorithms) > 1, first = 1;
+    int several = s->algorithms && json_object_size(s->algorithms) > 1;
 
     json_object_foreach(s->algorithms, name, calls)
     {
-        printf("%s%s", first ? "  " : ", ", name);
-        if (several)
-            printf(" (%lld)", (long long)json_integer_value(calls));
-        first = 0;
+        if (at < sizeof text)
+            at += (size_t)snprintf(text + at, sizeof text - at, several ? "%s%s (%lld)" : "%s%s",
+                                   at ? ", " : " ", name, (long long)json_integer_value(calls));
     }
+    cli_cell(c, "%s", text_clean(text)); /* it may be cut inside a character */
 }
 
 /* A reroute against the library. */
@@ -259,31 +272,30 @@ static struct comparison compare(const struct size_row *s)
     return (struct comparison){s->native_us / s->rerouted_us, s->median_spread};
 }
 
-/* A time, or a dash where nothing was timed. */
-static const char *us_text(double us, long long calls, char *text, size_t size)
-{
-    snprintf(text, size, calls ? "%.1f" : "-", us);
-    return text;
-}
+static const struct cli_column columns[] = {
+    {"  total", 9, 10}, {"rerouted", 8, 10}, {"us", 8, 12},   {"native", 8, 10},      {"us", 8, 12},
+    {"gain", 6, 8},     {"+-", 5, 6},        {"guard", 5, 7}, {" algorithm", -1, -1}, {NULL, 0, 0},
+};
 
 static void print_size(json_t *o)
 {
+    struct cli_cells c = {0};
     struct size_row s;
-    char from[32], gain[32] = "-", spread[32] = "-", guard[48] = "-", rerouted[48], native[48];
+    char from[32];
 
     read_size(o, &s);
-    struct comparison c = compare(&s);
-    if (c.gain > 0)
-        snprintf(gain, sizeof gain, "%.2fx", c.gain);
-    if (c.spread > 0)
-        snprintf(spread, sizeof spread, "%.2g%%", 100 * c.spread);
-    if (s.guard_rerouted + s.guard_native)
-        snprintf(guard, sizeof guard, "%lld:%lld", s.guard_rerouted, s.guard_native);
-    printf("  %8s %10lld %12s %10lld %12s %8s %6s %7s", size_text(s.from, from, sizeof from),
-           s.rerouted, us_text(s.rerouted_us, s.rerouted, rerouted, sizeof rerouted), s.native,
-           us_text(s.native_us, s.native, native, sizeof native), gain, spread, guard);
-    print_algorithms(&s);
-    putchar('\n');
+    struct comparison weighed = compare(&s);
+    cli_cell(&c, "%s", size_text(s.from, from, sizeof from));
+    cli_cell(&c, "%lld", s.rerouted);
+    cli_cell(&c, s.rerouted ? "%.1f" : "-", s.rerouted_us);
+    cli_cell(&c, "%lld", s.native);
+    cli_cell(&c, s.native ? "%.1f" : "-", s.native_us);
+    cli_cell(&c, weighed.gain > 0 ? "%.2fx" : "-", weighed.gain);
+    cli_cell(&c, weighed.spread > 0 ? "%.2g%%" : "-", 100 * weighed.spread);
+    cli_cell(&c, s.guard_rerouted + s.guard_native ? "%lld:%lld" : "-", s.guard_rerouted,
+             s.guard_native);
+    put_algorithms(&c, &s);
+    cli_print_row(columns, &c);
 }
 
 /* The skew of the traffic, and the cost of finding it. */
@@ -321,8 +333,7 @@ static void print_collective(const struct collective_row *c)
         print_balancing(c->balancing);
     if (!json_array_size(c->sizes))
         return;
-    printf("  %8s %10s %12s %10s %12s %8s %6s %7s  %s\n", "total", "rerouted", "us", "native", "us",
-           "gain", "+-", "guard", "algorithm");
+    cli_print_titles(columns);
     json_array_foreach(c->sizes, i, size)
     {
         print_size(size);
@@ -504,21 +515,63 @@ static int diff(char **argv, size_t most)
     return code;
 }
 
-static int show(const char *path, int json, size_t most, const char *picture, const char *bars,
-                const char *trace)
+static const struct csv_table tables[] = {
+    {"sites", "sites", NULL},
+    {"late", "sites", "waiting/late"},
+    {"collectives", "collectives", NULL},
+    {"sizes", "collectives", "sizes"},
+    {"native", "collectives", "native"},
+    {"rails", "rails", NULL},
+    {"by_rank", "by_rank", NULL},
+    {"choices", "nccl/choices", NULL},
+    {"settings", "settings", NULL},
+    {NULL, NULL, NULL},
+};
+
+/* What is wanted of a report; NULL: not. */
+struct output {
+    int json;
+    const char *csv, *html, *plot, *bars, *trace;
+    size_t most;
+};
+
+static int write_page(const struct report *r, const char *path)
+{
+    cli_capture();
+    sites_advise(r->root);
+    char *next = cli_captured();
+
+    sites_name(r->root);
+    int code = page_write(path, "report", r->root, next);
+    free(next);
+    return code;
+}
+
+static int show_text(const struct report *r, const struct output *o)
+{
+    cli_capture();
+    print_table(r, o->most);
+    cli_print_captured();
+    return o->html    ? write_page(r, o->html)
+           : o->plot  ? draw(r, o->plot)
+           : o->bars  ? sites_draw(r->root, o->bars)
+           : o->trace ? waits_trace(r->root, o->trace)
+                      : CLI_OK;
+}
+
+static int show(const char *path, const struct output *o)
 {
     struct report r = {0};
     int code = open_report(path, &r);
 
-    if (!code && json) {
+    if (!code && o->json) {
         json_dumpf(r.root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
         putchar('\n');
+    } else if (!code && o->csv) {
+        sites_name(r.root);
+        code = csv_print("report", tables, o->csv, r.root);
     } else if (!code) {
-        print_table(&r, most);
-        code = picture ? draw(&r, picture)
-               : bars  ? sites_draw(r.root, bars)
-               : trace ? waits_trace(r.root, trace)
-                       : CLI_OK;
+        code = show_text(&r, o);
     }
     json_decref(r.root);
     return code;
@@ -526,12 +579,14 @@ static int show(const char *path, int json, size_t most, const char *picture, co
 
 int cli_report(int argc, char **argv)
 {
-    const char *picture = NULL, *svg = NULL, *png = NULL, *trace = NULL;
-    int json = 0, all = 0, differ = 0;
-    const struct cli_option options[] = {{"--json", &json, NULL},   {"--all", &all, NULL},
-                                         {"--diff", &differ, NULL}, {"--plot", NULL, &picture},
-                                         {"--svg", NULL, &svg},     {"--png", NULL, &png},
-                                         {"--trace", NULL, &trace}, {NULL, NULL, NULL}};
+    struct output o = {0};
+    const char *svg = NULL, *png = NULL;
+    int all = 0, differ = 0;
+    const struct cli_option options[] = {
+        {"--json", &o.json, NULL},   {"--all", &all, NULL},   {"--diff", &differ, NULL},
+        {"--plot", NULL, &o.plot},   {"--svg", NULL, &svg},   {"--png", NULL, &png},
+        {"--html", NULL, &o.html},   {"--csv", NULL, &o.csv}, {"--wide", &cli_is_wide, NULL},
+        {"--trace", NULL, &o.trace}, {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help);
 
     if (n < 0)
@@ -540,17 +595,18 @@ int cli_report(int argc, char **argv)
         return cli_usage("report", differ ? "--diff takes two files"
                                    : n    ? "one file at a time"
                                           : "a file is missing");
-    if (json + (picture != NULL) + (svg != NULL) + (png != NULL) + (trace != NULL) + differ > 1)
-        return cli_usage("report",
-                         "one of --json, --plot, --svg, --png, --trace and --diff, not both");
-    if (picture && !ends_in(picture, ".png") && !ends_in(picture, ".svg"))
-        return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", picture);
+    if (o.json + !!o.csv + !!o.html + !!o.plot + !!svg + !!png + !!o.trace + differ > 1)
+        return cli_usage(
+            "report",
+            "one of --json, --csv, --html, --plot, --svg, --png, --trace and --diff, not both");
+    if (o.plot && !ends_in(o.plot, ".png") && !ends_in(o.plot, ".svg"))
+        return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", o.plot);
     if ((svg && !ends_in(svg, ".svg")) || (png && !ends_in(png, ".png")))
         return cli_usage("report", "%s: '%s' does not end in .%s", svg ? "--svg" : "--png",
                          svg ? svg : png, svg ? "svg" : "png");
-    size_t most = all ? SIZE_MAX : SITES_SHOWN;
-    int code =
-        differ ? diff(argv, most) : show(argv[1], json, most, picture, svg ? svg : png, trace);
+    o.most = all ? SIZE_MAX : SITES_SHOWN;
+    o.bars = svg ? svg : png;
+    int code = differ ? diff(argv, o.most) : show(argv[1], &o);
     lines_close();
     return code;
 }

@@ -19,13 +19,16 @@
 
 #include "config/base/text.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/page/csv.h"
+#include "shim/cli/page/page.h"
 #include "shim/cli/site/site_show.h"
 #include "shim/record/report/spool.h"
 
 enum { LARGEST = 4 << 20 }; /* reading costs jansson some 80 times as much memory */
 
 static const char help[] =
-    "collshim site DIR [--since TIME] [--until TIME] [--json | --prometheus]\n"
+    "collshim site DIR [--since TIME] [--until TIME] [--wide]\n"
+    "                  [--json | --prometheus | --csv TABLE | --html PAGE]\n"
     "collshim site DIR --create\n"
     "\n"
     "Adds up the reports that jobs left in DIR, which COLLSHIM_REPORT named: node hours saved,\n"
@@ -34,7 +37,11 @@ static const char help[] =
     "  --since TIME, --until TIME\n"
     "                   jobs that began then: 2026-11-22, 2026-11-22T10:30 (UTC), seconds since\n"
     "                   1970, or an age: 90m, 12h, 7d, 4w\n"
+    "  --wide           all columns, and long lines as they are; else 80 columns\n"
     "  --json           one JSON object\n"
+    "  --csv TABLE      one table as CSV: programs, reasons, settings or skipped\n"
+    "  --html PAGE      also write one HTML file that shows it all, for a browser; it needs no "
+    "network\n"
     "  --prometheus     the text form that Prometheus reads, e.g. by node_exporter's textfile\n"
     "  --create         make DIR, for reports of all users of this machine. Each user's go to a\n"
     "                   directory that others cannot write to; to let a group read them:\n"
@@ -52,6 +59,7 @@ static const char help[] =
     "Examples:\n"
     "  collshim site /var/spool/collshim --create\n"
     "  collshim site /var/spool/collshim --since 7d\n"
+    "  collshim site /var/spool/collshim --html site.html\n"
     "  collshim site /var/spool/collshim --prometheus >/var/lib/node_exporter/collshim.prom\n";
 
 /* A user, and what was read of the user's files. */
@@ -80,23 +88,23 @@ static void skip(struct reader *r, enum site_skip why, const char *name)
 /* Does the user keep within the caps with one more such file? */
 static int is_within_caps(struct reader *r, const struct stat *st)
 {
-    struct author *a = r->author, *end = a + r->authors;
+    struct author *a = r->author;
+    int i = 0;
 
     if (st->st_uid == geteuid())
         return 1;
-    while (a < end && a->uid != st->st_uid)
-        a++;
-    if (a == end) {
+    while (i < r->authors && a[i].uid != st->st_uid)
+        i++;
+    if (i == r->authors) {
         a = realloc(r->author, (size_t)(r->authors + 1) * sizeof *a);
         if (!a)
             return 0;
         r->author = a;
-        a += r->authors++;
-        *a = (struct author){.uid = st->st_uid};
+        a[r->authors++] = (struct author){.uid = st->st_uid};
     }
-    a->files++;
-    a->bytes += st->st_size;
-    return a->files <= spool_caps.files && a->bytes <= spool_caps.bytes;
+    a[i].files++;
+    a[i].bytes += st->st_size;
+    return a[i].files <= spool_caps.files && a[i].bytes <= spool_caps.bytes;
 }
 
 /* Returns the bytes read, or -1 with *why. *st: of the file. */
@@ -238,29 +246,88 @@ static int create(const char *path)
 {
     if (mkdir(path, 0700))
         return cli_fail("%s: cannot be made: %s", path, strerror(errno));
-    if (chmod(path, 01733))
-        return cli_fail("%s: %s", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 || fchmod(fd, 01733) ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        return cli_fail("%s: %s", path, strerror(rc));
     printf("%s: made, for the reports of all users: COLLSHIM_REPORT=%s\n", path, path);
     return CLI_OK;
 }
 
-static int add_up(struct reader *r, const char *path, int json, int prometheus)
+static const struct csv_table tables[] = {
+    {"programs", "programs", NULL}, {"reasons", "reasons", NULL}, {"settings", "settings", NULL},
+    {"skipped", "skipped", NULL},   {NULL, NULL, NULL},
+};
+
+/* What is wanted; NULL: not. */
+struct output {
+    int json, prometheus, make;
+    const char *csv, *html;
+};
+
+/* The sums as JSON, as --json prints them. NULL: no memory. The caller releases it. */
+static json_t *sums(const struct reader *r)
+{
+    cli_capture();
+    site_show_json(&r->sum, &r->skips);
+    char *text = cli_captured();
+    json_t *root = text ? json_loads(text, 0, NULL) : NULL;
+
+    free(text);
+    return root;
+}
+
+static int write_table(const struct reader *r, const char *name)
+{
+    json_t *root = sums(r);
+    int code = root ? csv_print("site", tables, name, root) : cli_fail("out of memory");
+
+    json_decref(root);
+    return code;
+}
+
+static int write_page(const struct reader *r, const char *path)
+{
+    cli_capture();
+    site_show_advice(&r->sum);
+    char *next = cli_captured();
+    json_t *root = sums(r);
+    int code = root ? page_write(path, "site", root, next) : cli_fail("out of memory");
+
+    json_decref(root);
+    free(next);
+    return code;
+}
+
+static int show(const struct reader *r, const struct output *o)
+{
+    if (o->csv)
+        return write_table(r, o->csv);
+    if (o->json)
+        site_show_json(&r->sum, &r->skips);
+    else if (o->prometheus)
+        site_show_prometheus(&r->sum, &r->skips);
+    else {
+        cli_capture();
+        site_show_text(&r->sum, &r->skips);
+        cli_print_captured();
+    }
+    return o->html ? write_page(r, o->html) : CLI_OK;
+}
+
+static int add_up(struct reader *r, const char *path, const struct output *o)
 {
     r->text = malloc(LARGEST + 1);
     if (!r->text || sum_open(&r->sum) < 0) {
         free(r->text);
         return cli_fail("out of memory");
     }
-    int rc = read_directory(r, AT_FDCWD, path, 1), code = CLI_OK;
+    int rc = read_directory(r, AT_FDCWD, path, 1);
+    int code = rc < 0 ? cli_fail("%s: %s", path, strerror(errno)) : CLI_OK;
     sum_sort(&r->sum);
-    if (rc < 0)
-        code = cli_fail("%s: %s", path, strerror(errno));
-    else if (json)
-        site_show_json(&r->sum, &r->skips);
-    else if (prometheus)
-        site_show_prometheus(&r->sum, &r->skips);
-    else
-        site_show_text(&r->sum, &r->skips);
+    code = code ? code : show(r, o);
     sum_close(&r->sum);
     free(r->author);
     free(r->text);
@@ -269,23 +336,27 @@ static int add_up(struct reader *r, const char *path, int json, int prometheus)
 
 int cli_site(int argc, char **argv)
 {
-    static struct reader r = {.until = INT64_MAX};
+    struct reader r = {.until = INT64_MAX};
     const char *since = NULL, *until = NULL;
-    int json = 0, prometheus = 0, make = 0;
+    struct output o = {0};
     const struct cli_option options[] = {
-        {"--json", &json, NULL},   {"--prometheus", &prometheus, NULL}, {"--create", &make, NULL},
-        {"--since", NULL, &since}, {"--until", NULL, &until},           {NULL, NULL, NULL}};
+        {"--json", &o.json, NULL},   {"--prometheus", &o.prometheus, NULL},
+        {"--create", &o.make, NULL}, {"--csv", NULL, &o.csv},
+        {"--html", NULL, &o.html},   {"--wide", &cli_is_wide, NULL},
+        {"--since", NULL, &since},   {"--until", NULL, &until},
+        {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help);
 
     if (n < 0)
         return -1 - n;
     if (n != 1)
         return cli_usage("site", n ? "one directory at a time" : "a directory is missing");
-    if (json + prometheus + make > 1)
-        return cli_usage("site", "one of --json, --prometheus and --create, not both");
+    if (o.json + o.prometheus + o.make + !!o.csv + !!o.html > 1)
+        return cli_usage("site",
+                         "one of --json, --prometheus, --csv, --html and --create, not both");
     if (since && read_time(since, &r.since) < 0)
         return cli_usage("site", "--since: '%s' is no time; write 2026-11-22, or 7d", since);
     if (until && read_time(until, &r.until) < 0)
         return cli_usage("site", "--until: '%s' is no time; write 2026-11-22, or 7d", until);
-    return make ? create(argv[1]) : add_up(&r, argv[1], json, prometheus);
+    return o.make ? create(argv[1]) : add_up(&r, argv[1], &o);
 }

@@ -53,18 +53,31 @@ static void print_skips(const struct site_skips *skips)
 
 static void print_rows(const struct sum_table *t, const char *title)
 {
-    printf("\n%-32s %7s %12s %12s %20s %8s %7s %5s\n", title, "jobs", "node hours", "collectives",
-           "saved", "saved %", "gained", "lost");
+    const struct cli_column columns[] = {
+        {title, -20, -32},       {"jobs", 5, 7},    {"node hours", 10, 12},
+        {"collectives", 11, 12}, {"saved", 18, 20}, {"saved %", 0, 8},
+        {"gained", 6, 7},        {"lost", 4, 5},    {NULL, 0, 0},
+    };
+
+    putchar('\n');
+    cli_print_titles(columns);
     for (int i = 1; i <= t->rows && i <= SHOWN; i++) {
         const struct sum_row *r = &t->row[i < t->rows ? i : 0];
-        char saved[48], name[81];
+        struct cli_cells c = {0};
+        char name[81];
 
         if (!r->jobs)
             continue;
-        snprintf(saved, sizeof saved, "%.4g +- %.1g", r->saved, sqrt(r->error));
-        text_show(name, sizeof name, r->name, strlen(r->name));
-        printf("%-32s %7lld %12.4g %12.4g %20s %7.2f%% %7lld %5lld\n", name, r->jobs, r->hours,
-               r->collectives, saved, share(r->saved, r->hours), r->gained, r->lost);
+        text_show(name, cli_is_wide ? sizeof name : 21, r->name, strlen(r->name));
+        cli_cell(&c, "%s", name);
+        cli_cell(&c, "%lld", r->jobs);
+        cli_cell(&c, "%.4g", r->hours);
+        cli_cell(&c, "%.4g", r->collectives);
+        cli_cell(&c, "%.4g +- %.1g", r->saved, sqrt(r->error));
+        cli_cell(&c, "%.2f%%", share(r->saved, r->hours));
+        cli_cell(&c, "%lld", r->gained);
+        cli_cell(&c, "%lld", r->lost);
+        cli_print_row(columns, &c);
     }
     if (t->rows > SHOWN)
         printf("%d more; --json has them\n", t->rows - SHOWN);
@@ -106,7 +119,7 @@ static const struct sum_row *loser(const struct sum *s)
     return NULL;
 }
 
-static void print_advice(const struct sum *s)
+void site_show_advice(const struct sum *s)
 {
     const struct sum_row *lost = loser(s), *late = waiter(s);
 
@@ -161,7 +174,7 @@ void site_show_text(const struct sum *s, const struct site_skips *skips)
         print_reasons(s);
         print_rows(&s->settings, "Setting");
     }
-    print_advice(s);
+    site_show_advice(s);
 }
 
 static void put_row(struct json *j, const struct sum_row *r, const char *name)

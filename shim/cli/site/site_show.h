@@ -22,6 +22,7 @@ struct site_skips {
 extern const char *const site_skip_texts[SKIPS]; /* "cut off" */
 
 void site_show_text(const struct sum *s, const struct site_skips *skips);
+void site_show_advice(const struct sum *s); /* the last line of the text */
 void site_show_json(const struct sum *s, const struct site_skips *skips);
 void site_show_prometheus(const struct sum *s, const struct site_skips *skips);
 

@@ -39,7 +39,8 @@ const char *settings_topology(struct settings_path *path)
 
 uint64_t settings_hash(void)
 {
-    uint64_t hash = hash_text(HASH_SEED ^ tuning_hash(&settings.tuning), settings_version);
+    uint64_t files = tuning_hash(&settings.tuning) ^ wanted_hash(settings.choice);
+    uint64_t hash = hash_text(HASH_SEED ^ files, settings_version);
     char value[CFG_TEXT_MAX];
 
     for (int id = 0; id < CFG_COUNT; id++)

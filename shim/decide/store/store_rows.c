@@ -22,7 +22,7 @@ enum { TRIES = 100, IDLE_TRIES = 30, TRY_NS = 10 * 1000 * 1000, MERGES = 4 };
 static const double between_jobs = .05; /* standard deviation of one ratio from job to job */
 static const double contradict = 3;     /* of their standard deviations: the machine is another */
 static const double finest = .01;       /* no spread is less */
-static const double least = .001, most = 1000; /* ratios that are believed */
+static const double least = .001, most = 1000; /* ratios that are believed; no row has finer ones */
 
 /* Digits with at most one point. Not strtod, which follows the application's locale. */
 static int read_number(const char *text, double *value)
@@ -124,7 +124,7 @@ static int read_row(char *line, struct store_row *r)
     while ((word = strtok_r(NULL, " \t\r", &rest)))
         if (!read_option(r, word))
             return 0;
-    return r->ratio >= least && r->ratio <= most && r->spread > 0 && r->spread < 10;
+    return r->ratio >= least && r->ratio <= most && r->spread >= least && r->spread < 10;
 }
 
 struct store_row *store_rows_find(const struct store_rows *rows, const struct store_row *key)

@@ -114,7 +114,9 @@ static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, ui
         mpi_leave();
     }
     if (!*why)
-        *why = c ? c->verdict : REASON_NOT_MET;
+        *why = !c                                    ? REASON_NOT_MET
+               : c->ask.limited && !call->persistent ? REASON_LIMITED
+                                                     : c->verdict;
     if (*why == REASON_NOT_MET && !choose_is_guarded(call->collective))
         outlay_want_meeting(call->comm);
     return *why ? NULL : c;

@@ -84,7 +84,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
                                         const struct mpi_call *call, int contender, int slot,
                                         enum reason why)
 {
-    struct ready ready;
+    struct ready ready = {.asking = 0};
     struct mpi_outcome o;
     int timed = slot != GUARD_UNTIMED, rc = 0;
 
@@ -94,7 +94,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
         why = run_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
     double start = !timed                                         ? 0
                    : contender != GUARD_NATIVE && call->begun > 0 ? call->begun
-                                                                  : count_now();
+                                                                  : count_now() - ready.asking;
 
     if (timed) {
         c->measured.due =

@@ -36,7 +36,8 @@ static enum reason ask_if_alike(struct mpi_comm *c, const struct mpi_call *call)
 /* Are helpers there, as many as the request's ppg says? Else why it runs natively. */
 static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call, int *ppg)
 {
-    int may_help = slices_possible(call), is_cut = may_help && slices_of(&call->request, 2) > 1;
+    int may_help = !c->ask.limited && slices_possible(call),
+        is_cut = may_help && slices_of(&call->request, 2) > 1;
 
     if (is_cut || c->wants.team)
         mpi_join_team(c, call->collective);

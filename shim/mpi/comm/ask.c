@@ -5,43 +5,10 @@
 #include "shim/mpi/comm/ask.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "planners/algorithms/lane/lane.h"
-
-/* Does the system grant no more than it has? That is policy 2. Read once: any thread, and each
-   finds the same. */
-static int is_counted(void)
-{
-    static char policy;
-    char read_now = '0';
-
-    if (!__atomic_load_n(&policy, __ATOMIC_RELAXED)) {
-        int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-
-        if (file >= 0 && read(file, &read_now, 1) != 1)
-            read_now = '0';
-        if (file >= 0)
-            close(file);
-        __atomic_store_n(&policy, read_now, __ATOMIC_RELAXED);
-    }
-    return __atomic_load_n(&policy, __ATOMIC_RELAXED) == '2';
-}
-
-int ask_is_needed(void)
-{
-    static const int kinds[] = {RLIMIT_AS, RLIMIT_DATA};
-    struct rlimit limit;
-
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (getrlimit(kinds[i], &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
-            return 1;
-    return is_counted();
-}
 
 int ask_open(struct ask *a, const struct topo *t, int rank, struct xport *mpi)
 {

@@ -21,14 +21,6 @@ struct ask {
     int limited;           /* some rank's memory is: blocking calls ask */
 };
 
-/*
- * May an allocation of ordinary size fail in this process? Where its memory has no limit
- * (RLIMIT_AS, RLIMIT_DATA, strict overcommit), Linux refuses none. Blocking calls ask only where
- * some rank has a limit: a rank that asks waits for ever for one whose sizes differ, which MPI
- * forbids, but where a program may count on the error. Local.
- */
-int ask_is_needed(void);
-
 /* Behind links_join. Returns 0, or -ENOMEM. Local. close: also behind that. */
 int ask_open(struct ask *a, const struct topo *t, int rank, struct xport *mpi);
 void ask_close(struct ask *a);

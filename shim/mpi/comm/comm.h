@@ -29,7 +29,6 @@
 #include "transports/engine/engine.h"
 
 struct mpi_plan;         /* a cached plan with its engine */
-struct started;          /* a nonblocking call */
 struct cuda_gpu;         /* its memory and streams of a device (transports/cuda/cuda_memory.h) */
 struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 
@@ -86,8 +85,6 @@ struct mpi_plans {
 struct mpi_nonblocking {
     struct pending *first, *last; /* under way; owned by those who started them (pending.h) */
     struct mpi_comm *next_busy;   /* of those with pending calls */
-    struct started *spare; /* owned: of a start without memory (nonblocking.c); NULL: in use */
-    int has_spare;         /* there is one */
 };
 
 /* Persistent calls (channel.h). */
@@ -136,7 +133,6 @@ struct mpi_comm {
 struct comm_part {
     int (*open)(void);                 /* at MPI_Init: returns an MPI code */
     void (*close)(void);               /* at MPI_Finalize; never opened is fine */
-    int (*make)(struct mpi_comm *c);   /* the ranks meet: returns 0 or -ENOMEM. Local */
     void (*drain)(struct mpi_comm *c); /* wait for what is under way on it */
     void (*drop)(struct mpi_comm *c);  /* the state goes; never made is fine */
     void (*renew)(MPI_Comm comm);      /* its rails have other rates */

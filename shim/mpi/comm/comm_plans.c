@@ -130,7 +130,7 @@ static int make_plan(struct mpi_comm *c, const struct plan_request *q,
 }
 
 /* The form of an agreed plan that this rank has not needed so far. Its peers do not notice which it
-   uses. Without memory for it the rank takes part by the other form. */
+   uses. */
 static int add_form(struct mpi_comm *c, const struct plan_request *q,
                     const struct plan_algorithm *a, struct built *b)
 {
@@ -170,7 +170,7 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
         p->used = plans->uses;
     p->wanted = plans->preparing && !p->agreed;
     if (!p->built[form].plan && (rc = add_form(c, request, a, &p->built[form])))
-        form = !form;
+        return rc;
     *plan_p = p->built[form].plan;
     *engine_p = p->built[form].engine;
     *crossing = p->built[form].crossing;
@@ -207,7 +207,7 @@ int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
 
     for (struct mpi_plan *p = c->plans.list; p && well; p = p->next)
         if (p->wanted)
-            well = reserve(p) == 0 || (!c->ask.limited && reserve(p) == 0);
+            well = reserve(p) == 0;
     *rc = c->ask.limited ? ask_all(&c->ask, !well, &lacking) : 0;
     if (!c->ask.limited && !well) { /* the others go on: an error of this rank's call */
         *rc = -ENOMEM;
@@ -237,11 +237,6 @@ int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
         *engine_p = (*held)->built[form].engine;
     }
     return rc;
-}
-
-struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *engine)
-{
-    return p->built[p->built[0].engine == engine].engine;
 }
 
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)

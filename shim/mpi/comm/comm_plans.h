@@ -15,9 +15,7 @@ void mpi_comm_forget_plans(struct mpi_comm *c);
 /*
  * The plan and the engine for a request, made on first use, and the bytes that the plan moves to
  * and from other nodes. request->topo and rank are filled in. Returns 0 (both owned by the state,
- * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM. For a plan
- * that the ranks have agreed on, that comes with a plan and an engine all the same: not for this
- * request, but the rank takes part in the call by it, without data.
+ * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM.
  */
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
@@ -27,9 +25,9 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
  * A call that needs plans is prepared between these two, on all ranks alike. Agreed plans are kept
  * in an order that all ranks share, by the calls in between. Then c->plans.unagreed tells, on all
  * ranks alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree,
- * collective, with nothing pending; no rank asks where none has limited memory (ask_is_needed).
- * well: this rank has them. *rc: 0, or a code as of engine_run. Returns 1 if all ranks have them.
- * Later calls need no memory for them and cannot fail for want of it.
+ * collective, with nothing pending; no rank asks where none has limited memory
+ * (reserve_is_limited). well: this rank has them. *rc: 0, or a code as of engine_run. Returns 1 if
+ * all ranks have them. Later calls need no memory for them and cannot fail for want of it.
  */
 void mpi_comm_prepare(struct mpi_comm *c);
 void mpi_comm_prepared(struct mpi_comm *c);
@@ -45,8 +43,6 @@ int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
    may forget them before. release: any thread. */
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan);
 
-/* Another engine of the held plan, by which the rank takes part without data; or NULL. */
-struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *engine);
 void mpi_plan_release(struct mpi_plan *p); /* NULL is fine */
 
 #endif

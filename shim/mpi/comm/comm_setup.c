@@ -20,6 +20,7 @@
 #include "shim/mpi/api/numbering.h"
 #include "shim/mpi/api/quiet.h"
 #include "shim/mpi/comm/stored.h"
+#include "shim/preload/reserve.h"
 #include "shim/record/counts/count.h"
 
 /* Each rank's first message: plain bytes, laid out alike in any representation. */
@@ -28,7 +29,7 @@ struct hello {
     struct shm_offer offer;
     int32_t representation;
     int32_t verdict; /* enum reason: what keeps it from going on */
-    int32_t limited; /* its memory is (ask_is_needed) */
+    int32_t limited; /* its memory is (reserve_is_limited) */
     int32_t shared;  /* numbering_is_shared */
 };
 
@@ -183,15 +184,6 @@ static int tell_last(struct mpi_comm *c, MPI_Comm comm, int error, struct room *
     return well;
 }
 
-/* Returns 0 if there is no memory. */
-static int make_parts(struct mpi_comm *c)
-{
-    for (int i = 0; i < comm_parts_n; i++)
-        if (comm_parts[i].make && comm_parts[i].make(c) != 0)
-            return 0;
-    return 1;
-}
-
 /* From the first hello to the last word. */
 static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hello *all,
                              struct room *m)
@@ -212,7 +204,7 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
         error = links_place(&c->links, c->topo, m->report, c->rank);
     well &= make_private_comm(c, comm);
     well = well && links_join(&c->links, c->private_comm, m->offer, &error) &&
-           !ask_open(&c->ask, c->topo, c->rank, &c->links.mpi) && make_parts(c);
+           !ask_open(&c->ask, c->topo, c->rank, &c->links.mpi);
     if (!well)
         error = NO_MEMORY;
     if (!tell_last(c, comm, error, m))
@@ -263,7 +255,7 @@ static enum reason set_up(struct mpi_comm *c, MPI_Comm comm, int n, enum reason 
                                             .world_rank = mpi_process.world_rank},
                                  .offer = {.fd = -1},
                                  .representation = representation(),
-                                 .limited = ask_is_needed(),
+                                 .limited = reserve_is_limited(),
                                  .shared = numbering_is_shared()};
     struct room m;
     int may = !me.shared && numbering_claim();

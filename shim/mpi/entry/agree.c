@@ -36,9 +36,11 @@ static void agree_describe(char *text)
         used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s %s\n", cfg_rows[id].name, value);
     }
     snprintf(text + used, TEXT_MAX - used,
-             "topology of COLLSHIM_TOPOLOGY %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
+             "topology of COLLSHIM_TOPOLOGY %016llx\nrows of COLLSHIM_PROFILE %016llx\n"
+             "recipes and texts of COLLSHIM_ALGORITHM %016llx\n%s",
              mpi_process.topo ? (unsigned long long)topo_hash(mpi_process.topo) : 0ull,
-             (unsigned long long)tuning_hash(&settings.tuning), settings.cfg.problem);
+             (unsigned long long)tuning_hash(&settings.tuning),
+             (unsigned long long)wanted_hash(settings.choice), settings.cfg.problem);
 }
 
 /* Tell the first line in which two texts differ. */
@@ -128,6 +130,14 @@ static void say_absent(const struct outcome *o)
                  o->absent);
 }
 
+/* The user wants no job rather than one with other settings. Rank 0 alone knows as yet, and the
+   others wait for it. */
+static void end_job(void)
+{
+    say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: the job ends because of the settings above");
+    mpi.Abort(MPI_COMM_WORLD, 1);
+}
+
 /*
  * Once up the tree and once down, since all ranks wait for it in MPI_Init. Returns an MPI code. A
  * rank that could not announce itself sends nothing: to the others it is absent.
@@ -148,9 +158,8 @@ static int agree_share(struct tree *t, struct outcome *o)
         tree_open(t, mpi_process.world_rank, mpi_process.world_size, launcher ? understands : NULL);
     o->other_version = o->absent >= 0 && o->absent == other_version;
     int rc = tree_up(t, o, sizeof *o, worse);
-    /* Said before the others know: the first of them to end may end the job. */
-    if (rc == MPI_SUCCESS && must_fail(o))
-        say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
+    if (rc == MPI_SUCCESS && t->parent < 0 && must_fail(o))
+        end_job();
     if (rc == MPI_SUCCESS)
         rc = tree_down(t, o, sizeof *o);
     /* Rank 0 tells all, or its neighbours do if it is the one that has no collshim. */
@@ -258,8 +267,6 @@ static int agree_together(void)
         mpi_process.verdict = REASON_LEFT_OUT;
         return MPI_SUCCESS;
     }
-    if (must_fail(&o))
-        return MPI_ERR_OTHER;
     if (o.differ) {
         mpi_process.verdict = REASON_DISAGREED;
         return explain(&tree, mine);

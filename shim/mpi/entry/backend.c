@@ -21,6 +21,7 @@
 #include "shim/mpi/entry/large_by_int.h"
 #include "shim/mpi/entry/launcher.h"
 #include "shim/mpi/run/variants.h"
+#include "shim/preload/reserve.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
 #if defined(OMPI_MAJOR_VERSION)
@@ -96,6 +97,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
                  BACKEND_ABI, host->abi);
         return NULL;
     }
+    reserve_open();
     thread_own_at = host->thread_own;
     FLOATS_OURS;
     const char *missing = mpi_calls_open(host->library);

@@ -9,13 +9,11 @@
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/comm/comm_plans.h"
 #include "shim/mpi/later/channel.h"
-#include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/later/pending.h"
 
 const struct comm_part comm_parts[] = {
     {.drain = pending_drain, .drop = pending_drain},
     {.drop = channels_leave},
-    {.make = nonblocking_spare, .drop = nonblocking_drop_spare},
     {.open = matrix_open, .close = matrix_close, .drop = matrix_drop, .renew = matrix_forget},
     {.drop = mpi_comm_forget_plans},
     {.open = sizes_open, .close = sizes_close},

@@ -137,11 +137,6 @@ void late_sizes_tells(struct late_sizes *u, uint64_t *told, late_sizes_fill fill
     u->fill = fill;
 }
 
-int late_sizes_reserve(struct late_sizes *u)
-{
-    return engine_reserve(u->engine);
-}
-
 int late_sizes_begin(struct late_sizes *u)
 {
     return engine_begin(u->engine,

@@ -46,9 +46,6 @@ int late_sizes_keep(struct late_sizes *u, MPI_Datatype *type);
    what this rank tells; borrowed. u NULL is fine. */
 void late_sizes_tells(struct late_sizes *u, uint64_t *told, late_sizes_fill fill);
 
-/* In its turn: room for the telling in the transport. As engine_reserve. */
-int late_sizes_reserve(struct late_sizes *u);
-
 /* In its turn: the telling. As engine_begin and engine_step. */
 int late_sizes_begin(struct late_sizes *u);
 int late_sizes_step(struct late_sizes *u, enum engine_state *state);

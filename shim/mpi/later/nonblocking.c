@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/later/nonblocking.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "shim/decide/choose/choose.h"
@@ -16,10 +14,8 @@
 unsigned char nonblocking_looked_at[COLL_COUNT];
 
 struct started {
-    struct pending pending;           /* first */
-    struct grequest *request;         /* NULL: the start has failed, and the application has none */
-    struct mpi_nonblocking *spare_of; /* it is that communicator's spare; NULL: none */
-    struct background *spare;         /* owned: with it */
+    struct pending pending; /* first */
+    struct grequest *request;
 };
 
 static void on_done(struct pending *p)
@@ -28,53 +24,8 @@ static void on_done(struct pending *p)
     struct grequest *request = s->request;
     int code = p->code;
 
-    if (s->spare_of)
-        __atomic_store_n(&s->spare_of->spare, s, __ATOMIC_RELEASE);
-    else
-        free(s);
-    if (request)
-        grequest_complete(request, code);
-}
-
-int nonblocking_spare(struct mpi_comm *c)
-{
-    struct mpi_nonblocking *own = &c->nonblocking;
-    struct background *b = background_spare();
-    struct started *s = b ? malloc(sizeof *s) : NULL;
-
-    if (s)
-        *s = (struct started){.spare_of = own, .spare = b};
-    else
-        free(b);
-    own->spare = s;
-    own->has_spare = s != NULL;
-    return s ? 0 : -ENOMEM;
-}
-
-/* The last call's may still be on its way back: from done(), in another thread. */
-void nonblocking_drop_spare(struct mpi_comm *c)
-{
-    struct mpi_nonblocking *own = &c->nonblocking;
-    struct started *s = NULL;
-
-    while (own->has_spare && !(s = __atomic_load_n(&own->spare, __ATOMIC_ACQUIRE)))
-        sched_yield();
-    if (s)
-        free(s->spare);
     free(s);
-    own->spare = NULL;
-    own->has_spare = 0;
-}
-
-/* If two starts in a row lack memory, the second one waits for the first. */
-static struct started *get_spare(struct mpi_comm *c)
-{
-    struct started *s;
-
-    while (!(s = __atomic_exchange_n(&c->nonblocking.spare, NULL, __ATOMIC_ACQ_REL)))
-        pending_drain(c);
-    s->request = NULL;
-    return s;
+    grequest_complete(request, code);
 }
 
 /* All that a start needs. Returns an MPI code; on an error nothing is left of it, nor of what ready
@@ -92,14 +43,12 @@ static int open_started(struct started *s, struct mpi_comm *c, const struct read
     if (rc == MPI_SUCCESS && settings.cfg.mode == CFG_MODE_VERIFY &&
         (rc = pending_compare(&s->pending)) != MPI_SUCCESS)
         pending_close(&s->pending);
-    if (rc != MPI_SUCCESS) {
+    if (rc != MPI_SUCCESS)
         grequest_drop(s->request);
-        s->request = NULL;
-    }
     return rc;
 }
 
-int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks)
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int lacks)
 {
     struct started *s = lacks ? NULL : calloc(1, sizeof *s);
     int rc = MPI_ERR_NO_MEM;
@@ -112,16 +61,14 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
     }
     if (rc != MPI_SUCCESS) {
         free(s);
-        s = get_spare(c);
-        pending_stand_in(&s->pending, c, ready, s->spare, on_done);
         *ready->call.nonblocking = MPI_REQUEST_NULL;
-    } else if (!ready->call.owned.late_sizes) {
+        return rc;
+    }
+    if (!ready->call.owned.late_sizes)
         count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
                       ready->call.total);
-    }
-    s->pending.asks = asks;
     pending_start(&s->pending);
-    return rc;
+    return MPI_SUCCESS;
 }
 
 int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, struct late_sizes *u,
@@ -130,7 +77,7 @@ int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, stru
     struct ready ready = {.call = *call, .ppg = 1};
 
     ready.call.owned.late_sizes = u;
-    return nonblocking_start(c, &ready, 1, lacks || !u);
+    return nonblocking_start(c, &ready, lacks || !u);
 }
 
 /* Helpers that have not started yet are asked for in a blocking call. */
@@ -187,7 +134,7 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
         return run_natively(call, why);
     }
     int lacks = rc || call->owned.lacks_room;
-    return run_failed(nonblocking_start(c, &ready, c->plans.unagreed, lacks));
+    return run_failed(nonblocking_start(c, &ready, lacks));
 }
 
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)

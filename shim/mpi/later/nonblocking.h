@@ -16,28 +16,23 @@
 /*
  * Start the call by one of these. It passed the gate; its request is complete but for the
  * algorithm. Never waits, and asks no other rank. An error that shows later reaches the application
- * with the request. The outcome has an error only where this rank has no memory to take part.
+ * with the request.
  */
 struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call,
                                    const struct mpi_candidates *found);
 
 /*
  * Start a call that is ready, or that knows its sizes later (late_sizes.h). From here on
- * the start owns what the call owns. asks: in its turn the ranks ask each other whether one lacks
- * memory, and end the call on all of them if so. It is the same on all ranks. lacks: this one does
- * already. Returns an MPI code: of a start that has failed here, whose request is null. This rank
- * takes part all the same.
+ * the start owns what the call owns. lacks: this rank has no memory for it. Returns an MPI code: of
+ * a start that has failed here, whose request is null. That needs a refusal beyond the reserve
+ * where memory has no limit (shim/preload/reserve.h): with a limit such calls are the library's.
  */
-int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int lacks);
 
 /* The same of a call whose sizes only some ranks know: u, which tells them. lacks: this rank has no
    memory for that; so it is where u is NULL. */
 int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, struct late_sizes *u,
                            int lacks);
-
-/* When c is made: room for a start that lacks memory. Returns 0 or -ENOMEM. */
-int nonblocking_spare(struct mpi_comm *c);
-void nonblocking_drop_spare(struct mpi_comm *c); /* none is fine */
 
 /* As run_prepare, by the first of the candidates that one process can carry by one schedule. */
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,

@@ -107,20 +107,11 @@ static int begin_alone(struct pending *p)
     struct engine_buffers buffers = run_buffers(&p->ready, &p->staging, p->failed);
 
     p->carried = 0;
-    int rc = engine_begin(p->ready.engine, &buffers);
-    struct engine *other = NULL;
-    if (rc == -ENOMEM && p->plan)
-        other = mpi_plan_stand_in(p->plan, p->ready.engine);
-    if (!other)
-        return rc;
-    buffers.failed = rc;
-    p->ready.engine = other;
-    return engine_begin(other, &buffers);
+    return engine_begin(p->ready.engine, &buffers);
 }
 
 static int begin(struct pending *p)
 {
-    p->asks = 0; /* those whose helpers carry a call ask each other behind it */
     stage(p);
     p->carried = p->background && background_begin(p->background, &p->staging, p->failed);
     return p->carried ? 0 : begin_alone(p);
@@ -156,7 +147,7 @@ static void end(struct pending *p, int rc, int beside)
 /* One step of the helpers' work. Returns 1 if anything moved. */
 static int step_background(struct pending *p, int *over, int *rc)
 {
-    enum background_state state = background_step(p->background, p->ready.engine, rc);
+    enum background_state state = background_step(p->background, rc);
 
     *over = state == BACKGROUND_DONE;
     if (state == BACKGROUND_LOST) {
@@ -183,37 +174,7 @@ static int learn_sizes(struct pending *p, int *over, int *rc)
     p->sized = 1;
     p->begun = 0;
     *rc = late_sizes_finish(u, p->comm, &p->ready, &p->plan);
-    p->lacks = p->asks = *rc == -ENOMEM;
-    p->asks |= p->ready.plan != NULL;
-    if (p->asks)
-        *rc = 0;
-    *over = !p->asks;
-    return 1;
-}
-
-/* Does a rank lack memory for what comes next? The transport is idle, so it can be given more. */
-static int lacks_now(struct pending *p)
-{
-    struct late_sizes *u = p->ready.call.owned.late_sizes;
-
-    return p->lacks ||
-           (u && !p->sized ? late_sizes_reserve(u) : engine_reserve(p->ready.engine)) == -ENOMEM;
-}
-
-/* One step of the question. Returns 1 if anything moved. */
-static int ask(struct pending *p, int *over, int *rc)
-{
-    enum engine_state state = ENGINE_MOVED;
-
-    *rc = p->asking ? ask_step(&p->comm->ask, &state) : ask_begin(&p->comm->ask, lacks_now(p));
-    p->asking = 1;
-    *over = 0;
-    if (!*rc && state != ENGINE_DONE)
-        return state != ENGINE_IDLE;
-    p->asks = p->asking = 0;
-    if (*rc < 0 || (!*rc && p->comm->ask.value))
-        *rc = -ENOMEM;
-    *over = *rc != 0;
+    *over = *rc || !p->ready.plan;
     return 1;
 }
 
@@ -224,8 +185,6 @@ static int run(struct pending *p, int *over, int *rc)
     int begins = !p->begun;
 
     *rc = 0;
-    if (p->asks && !(p->background && p->comm->team.ppg))
-        return ask(p, over, rc);
     if (p->ready.call.owned.late_sizes && !p->sized)
         return learn_sizes(p, over, rc);
     if (begins) {
@@ -341,28 +300,6 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
     return rc;
 }
 
-void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready *ready,
-                      struct background *background, void (*done)(struct pending *p))
-{
-    *p = (struct pending){.comm = c,
-                          .ready = *ready,
-                          .plan = mpi_comm_hold(c, ready->plan),
-                          .type = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL},
-                          .beside = MPI_REQUEST_NULL,
-                          .lacks = 1,
-                          .stands_in = 1,
-                          .done = done};
-    struct mpi_call *call = &p->ready.call;
-    call->wrong = MPI_ERR_NO_MEM;
-    call->input.n = call->output.n = call->owned.ntypes = 0;
-    call->arguments = call->owned.room = NULL;
-    call->owned.late_sizes = NULL;
-    if (background_possible(c, call) && !ready->call.owned.late_sizes)
-        p->background = background;
-    if (p->background)
-        background_stand_in(background, c, &p->ready);
-}
-
 int pending_compare(struct pending *p)
 {
     FLOATS_THEIRS;
@@ -385,8 +322,7 @@ void pending_close(struct pending *p)
     for (int i = 0; i < 2; i++)
         if (p->type[i] != MPI_DATATYPE_NULL)
             mpi.Type_free(&p->type[i]);
-    if (!p->stands_in)
-        background_close(p->background);
+    background_close(p->background);
     late_sizes_close(p->ready.call.owned.late_sizes);
     p->ready.call.owned.late_sizes = NULL;
     mpi_plan_release(p->plan);

@@ -27,17 +27,13 @@ struct pending {
     struct ready ready;     /* ready.call.arguments are a copy of its own */
     struct staging staging; /* open while the call runs, or, if it is kept, from its first run on */
     struct mpi_plan *plan;  /* held */
-    struct background *background; /* owned, but of one that stands in: helpers carry the call;
-                                      NULL: this rank alone */
+    struct background *background; /* owned: helpers carry the call; NULL: this rank alone */
     MPI_Datatype type[2]; /* owned: of input and output, where the application may free its own */
     void *arguments;      /* owned; so are ready.call's room and types */
     MPI_Request beside;   /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
     int compares;         /* there is, or was, one */
     int kept;             /* it will be started again: staging stays open */
     int sized;           /* the sizes are known, of a call that is started without (late_sizes.h) */
-    int lacks;           /* this rank has no memory for it */
-    int stands_in;       /* by memory that was set aside */
-    int asks, asking;    /* the ranks ask each other first whether one lacks it; they are at it */
     int begun, opened;   /* the engine or the helpers; the staging */
     int carried;         /* helpers are at work */
     int through, result; /* the engine is, with this code */
@@ -53,15 +49,6 @@ struct pending {
  */
 int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
                  void (*done)(struct pending *p));
-
-/*
- * The same for a rank that has no memory for it: nobody waits for this rank then. If the call asks
- * first (p->asks, on all ranks alike) it ends with an error on all ranks. If not, all have its
- * plan, and this rank takes part without data. Sends nothing, cannot fail, and owns nothing of
- * ready's. background: a spare one, of the caller's, free again once p is done.
- */
-void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready *ready,
-                      struct background *background, void (*done)(struct pending *p));
 
 /* How many processes of this rank carry it. */
 int pending_processes(const struct pending *p);

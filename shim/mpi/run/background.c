@@ -40,11 +40,7 @@ struct background {
     int tellers;        /* ranks that lost a helper */
     int heard;          /* notices that have come, or were this rank's */
     MPI_Request notice; /* the next one */
-    int lacking;        /* ranks that could not carry the call alone */
 };
-
-/* What a rank that could not adds to the number of those that lost a helper. */
-enum { LACKING = 1 << 16 };
 
 int background_possible(const struct mpi_comm *c, const struct mpi_call *call)
 {
@@ -94,16 +90,6 @@ int background_open(struct mpi_comm *c, const struct ready *ready, struct backgr
     return rc == -ENOTSUP ? 0 : rc;
 }
 
-struct background *background_spare(void)
-{
-    return malloc(sizeof(struct background));
-}
-
-void background_stand_in(struct background *b, struct mpi_comm *c, const struct ready *ready)
-{
-    *b = (struct background){.slicing = {.comm = c, .call = &ready->call, .n = 1}};
-}
-
 void background_close(struct background *b)
 {
     if (!b)
@@ -140,13 +126,11 @@ int background_begin(struct background *b, const struct staging *staging, int fa
 }
 
 /* The helpers are through, or one is lost. */
-static int agree(struct background *b, struct engine *alone)
+static int agree(struct background *b)
 {
-    int lacks = !alone || engine_reserve(alone) == -ENOMEM;
-
     b->stage = AGREED_ON;
     b->heard = b->slicing.failed;
-    return ask_begin(&b->slicing.comm->ask, b->slicing.failed + LACKING * lacks);
+    return ask_begin(&b->slicing.comm->ask, b->slicing.failed);
 }
 
 /* All ranks' helpers are done. Returns 0 or a negative code. */
@@ -183,8 +167,7 @@ static enum background_state hear(struct background *b, int *rc)
     if (b->heard == b->tellers) {
         team_give_up(&b->slicing.comm->team);
         count(b);
-        *rc = b->lacking ? -ENOMEM : 0;
-        return *rc ? BACKGROUND_DONE : BACKGROUND_LOST;
+        return BACKGROUND_LOST;
     }
     b->heard++;
     *rc = mpi.Irecv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, SLICING_NOTICE,
@@ -201,8 +184,7 @@ static enum background_state step_agreement(struct background *b, int *rc)
         return BACKGROUND_DONE;
     if (state != ENGINE_DONE)
         return state == ENGINE_IDLE ? BACKGROUND_IDLE : BACKGROUND_MOVED;
-    b->tellers = b->slicing.comm->ask.value % LACKING;
-    b->lacking = b->slicing.comm->ask.value / LACKING;
+    b->tellers = b->slicing.comm->ask.value;
     if (b->tellers) {
         b->stage = NOTICES;
         b->notice = MPI_REQUEST_NULL;
@@ -213,20 +195,20 @@ static enum background_state step_agreement(struct background *b, int *rc)
     return BACKGROUND_DONE;
 }
 
-static enum background_state look(struct background *b, struct engine *alone, int *rc)
+static enum background_state look(struct background *b, int *rc)
 {
     b->looks++;
     if (!slicing_look(&b->slicing, &b->next, rc))
         return BACKGROUND_IDLE;
     if (!*rc)
-        *rc = agree(b, alone);
+        *rc = agree(b);
     return *rc ? BACKGROUND_DONE : BACKGROUND_MOVED;
 }
 
-enum background_state background_step(struct background *b, struct engine *alone, int *rc)
+enum background_state background_step(struct background *b, int *rc)
 {
     *rc = 0;
-    return b->stage == CARRIED     ? look(b, alone, rc)
+    return b->stage == CARRIED     ? look(b, rc)
            : b->stage == AGREED_ON ? step_agreement(b, rc)
                                    : hear(b, rc);
 }

@@ -27,11 +27,6 @@ int background_possible(const struct mpi_comm *c, const struct mpi_call *call);
 int background_open(struct mpi_comm *c, const struct ready *ready, struct background **b_p);
 void background_close(struct background *b); /* NULL is fine */
 
-/* Room for a rank that lacks memory for its part, or NULL; freed by free(). That rank takes part
-   without one. */
-struct background *background_spare(void);
-void background_stand_in(struct background *b, struct mpi_comm *c, const struct ready *ready);
-
 /* The number of helpers that it uses; b NULL: 0. */
 int background_helpers(const struct background *b);
 
@@ -42,13 +37,12 @@ int background_helpers(const struct background *b);
 int background_begin(struct background *b, const struct staging *s, int failed);
 
 /* One step. BACKGROUND_LOST, on all ranks alike: the rank carries the call. BACKGROUND_DONE: the
-   output is complete, or *rc is a negative or an MPI code. alone: the engine by which it would
-   carry the call; NULL: it has none. */
+   output is complete, or *rc is a negative or an MPI code. */
 enum background_state {
     BACKGROUND_DONE,
     BACKGROUND_LOST,
     BACKGROUND_IDLE,
     BACKGROUND_MOVED
-} background_step(struct background *b, struct engine *alone, int *rc);
+} background_step(struct background *b, int *rc);
 
 #endif

@@ -62,13 +62,17 @@ static void note_part(void *context, int host)
     w->took[host] = count_now() - w->start;
 }
 
-/* The call's buffers beside the application's. Returns 0, or the code with which the call has
-   failed before it began. */
+/* The call's buffers beside the application's, if they are not there yet. Returns 0, or the code
+   with which the call has failed before it began. */
 static int open_staging(struct staging *s, struct mpi_comm *c, const struct ready *ready,
                         int own_output)
 {
     const struct mpi_call *call = &ready->call;
 
+    if (ready->staged && s != &ready->staging) {
+        *s = ready->staging;
+        return ready->failed;
+    }
     *s = (struct staging){0};
     return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
 }
@@ -216,18 +220,6 @@ static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready
     return o;
 }
 
-struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
-{
-    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->history.ab_count);
-
-    return rc                                         ? run_failed(run_code(rc))
-           : way == CHOOSE_BOTH && ready->variant     ? run_natively(&ready->call, REASON_CHOSEN)
-           : way == CHOOSE_BOTH                       ? run_both(c, ready)
-           : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
-           : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
-                                                      : run_natively(&ready->call, REASON_TURN);
-}
-
 /* Can the candidate's recipe be built for this shape? Says why not once per collective. */
 static int recipe_suits(const struct plan_request *q, const struct plan_algorithm *a)
 {
@@ -242,14 +234,6 @@ static int recipe_suits(const struct plan_request *q, const struct plan_algorith
     return 0;
 }
 
-/* All ranks have what the call needs, but this one. Returns 0. */
-static int take_part(struct mpi_call *call)
-{
-    call->wrong = MPI_ERR_NO_MEM;
-    call->input.n = call->output.n = 0;
-    return 0;
-}
-
 enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
                         const struct plan_candidate *r, struct ready *ready, int *rc)
 {
@@ -261,8 +245,8 @@ enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
                             .variant = plan_variant_of(r->algorithm)};
     *rc = 0;
     c->plans.unagreed = 0;
-    if (ready->variant)
-        return variants_prepare(c, ready->variant, call);
+    if (ready->variant) /* it may have to pack blocks */
+        return c->ask.limited ? REASON_NOT_READY : variants_prepare(c, ready->variant, call);
     q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
     q->recipe = r->recipe;
     q->recipe = division_recipe(&c->measured.divisions, q, r->algorithm);
@@ -276,20 +260,51 @@ enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
     else
         *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine, &ready->crossing);
     mpi_comm_prepared(c);
-    if (*rc == -ENOMEM && !c->plans.unagreed)
-        *rc = take_part(&ready->call);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
+}
+
+static void unstage(struct ready *ready)
+{
+    if (ready->staged)
+        staging_close(&ready->staging);
+    ready->staged = 0;
+}
+
+struct mpi_outcome run_in_mode(struct mpi_comm *c, struct ready *ready, int rc)
+{
+    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->history.ab_count);
+
+    if (way == CHOOSE_NATIVE)
+        unstage(ready);
+    return rc                                         ? run_failed(run_code(rc))
+           : way == CHOOSE_BOTH && ready->variant     ? run_natively(&ready->call, REASON_CHOSEN)
+           : way == CHOOSE_BOTH                       ? run_both(c, ready)
+           : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
+           : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
+                                                      : run_natively(&ready->call, REASON_TURN);
+}
+
+/* The call's buffers, before the ranks agree. Returns 0 or -ENOMEM. */
+static int stage(struct mpi_comm *c, struct ready *ready)
+{
+    ready->staged = 1;
+    ready->failed = open_staging(&ready->staging, c, ready, settings.cfg.mode == CFG_MODE_VERIFY);
+    return ready->failed == -ENOMEM ? -ENOMEM : 0;
 }
 
 enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
                             const struct plan_candidate *r, struct ready *ready, int *rc)
 {
     enum reason why = run_prepare(c, call, r, ready, rc);
+    double began = c->ask.limited ? count_now() : 0;
 
-    /* The others do not ask: this rank tries once more. */
-    if (*rc == -ENOMEM && c->plans.unagreed && !c->ask.limited)
-        why = run_prepare(c, call, r, ready, rc);
-    if (!c->plans.unagreed)
+    if (!c->plans.unagreed && (!c->ask.limited || why))
         return why;
-    return mpi_comm_agree(c, *rc != -ENOMEM, rc) || *rc ? why : REASON_NOT_READY;
+    if (c->ask.limited && !why && !*rc)
+        *rc = stage(c, ready);
+    int all = mpi_comm_agree(c, *rc != -ENOMEM, rc);
+    ready->asking = c->ask.limited ? count_now() - began : 0;
+    if (!all || *rc)
+        unstage(ready);
+    return all || *rc ? why : REASON_NOT_READY;
 }

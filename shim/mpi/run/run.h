@@ -10,6 +10,7 @@
 
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/comm/comm.h"
+#include "shim/mpi/run/staging.h"
 
 /* An error of the rerouted call, or none. */
 static inline struct mpi_outcome run_failed(int code)
@@ -29,6 +30,9 @@ struct ready {
     const struct plan *plan;
     struct engine *engine;
     struct load_link crossing; /* bytes that the plan moves to and from other nodes */
+    struct staging staging;    /* owned, if staged: the ranks have agreed that all have theirs */
+    int staged, failed;        /* failed: of staging_open */
+    double asking;             /* seconds that this took */
 };
 
 /* The reroutes that a started call may take, the best first; why: there are none. */
@@ -46,18 +50,18 @@ struct mpi_candidates {
 enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
                         const struct plan_candidate *r, struct ready *ready, int *rc);
 
-/* The same for a blocking call: the ranks agree on what is new, so that it cannot fail on one of
-   them alone. *rc: 0, or the transport's error code. */
+/* The same for a blocking call. Where memory is limited (ask.h), the ranks agree that all have plan
+   and buffers: if not, all get REASON_NOT_READY. *rc: 0, or the transport's error code. What is
+   ready is then run, once. */
 enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
                             const struct plan_candidate *r, struct ready *ready, int *rc);
 
 /* The engine's view of a call that is ready. failed: the code with which the call has failed on
    this rank already, or 0. */
-struct staging;
 struct engine_buffers run_buffers(const struct ready *ready, const struct staging *s, int failed);
 
-/* Run it as COLLSHIM_MODE says. rc: of run_prepare, with which the call has failed, or 0. */
-struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
+/* Run it as COLLSHIM_MODE says. rc: of run_prepare_all, with which the call has failed, or 0. */
+struct mpi_outcome run_in_mode(struct mpi_comm *c, struct ready *ready, int rc);
 
 /* COLLSHIM_MODE=verify: is the staged output the application's, which the library wrote? Counts,
    and tells if not. */

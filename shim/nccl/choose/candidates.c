@@ -3,6 +3,7 @@
 
 #include "planners/algorithms/collaborative/collaborative.h"
 #include "planners/algorithms/nimble/nimble.h"
+#include "shim/decide/base/say.h"
 #include "shim/decide/choose/choose.h"
 #include "shim/decide/choose/gate.h"
 #include "shim/nccl/helpers/ppg.h"
@@ -43,6 +44,20 @@ static int without_library(struct plan_candidate *way, int n)
     return left;
 }
 
+/* Can the recipe be built for the call? Says why not once per collective. */
+static int recipe_suits(const struct plan_request *q, const struct plan_algorithm *a)
+{
+    static int said[COLL_COUNT];
+    char why[256] = "";
+
+    if (!a || !q->recipe || !a->accepts || a->accepts(q, why, sizeof why) == 0)
+        return 1;
+    if (!__atomic_exchange_n(&said[q->collective], 1, __ATOMIC_RELAXED))
+        say(CFG_LEVEL_WARN, "NCCL %s=%s(%s) on %d ranks: %s (it runs natively)",
+            plan_collective_name(q->collective), a->name, q->recipe, q->topo->nranks, why);
+    return 0;
+}
+
 /* Leave out recipes that cannot be built for the call. named: by the settings or the profile.
    Returns how many ways are left. */
 static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct plan_candidate *way,
@@ -53,11 +68,10 @@ static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct 
     for (int i = 0; i < n; i++) {
         struct plan_request q = schedule_request(call, c, &way[i]);
         const struct plan_algorithm *a = way[i].algorithm;
-        char why[256];
 
         if (a == &plan_collaborative && !(named && host_path_serves(call, c, &way[i])))
             continue;
-        if (!a || !q.recipe || !a->accepts || !a->accepts(&q, why, sizeof why))
+        if (recipe_suits(&q, a))
             way[left++] = way[i];
     }
     return left;

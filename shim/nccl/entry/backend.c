@@ -13,6 +13,7 @@
 #include "shim/decide/base/floats.h"
 #include "shim/nccl/comm/sited.h"
 #include "shim/nccl/entry/wrappers.h"
+#include "shim/preload/reserve.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
 #define TEXT_(x) #x
@@ -91,6 +92,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
                  COPIES);
         return NULL;
     }
+    reserve_open();
     thread_own_at = host->thread_own;
     FLOATS_OURS;
     nccl_process_open();

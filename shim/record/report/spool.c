@@ -123,6 +123,14 @@ static int enter(int spool, const char *name, mode_t mode)
     return rc ? rc : own;
 }
 
+/* May other users remove what is in it, or put something in its place? */
+static int is_open_to_others(const struct stat *st)
+{
+    mode_t writers = st->st_uid == geteuid() ? S_IWOTH : S_IWOTH | S_IWGRP;
+
+    return st->st_mode & writers && !(st->st_mode & S_ISVTX);
+}
+
 /* The user's own directory. Returns a descriptor, or a negative code. */
 static int open_own(const char *directory, const char **why)
 {
@@ -133,7 +141,7 @@ static int open_own(const char *directory, const char **why)
 
     if (spool < 0)
         return -errno;
-    if (fstat(spool, &st) || (st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
+    if (fstat(spool, &st) || is_open_to_others(&st)) {
         *why = "others may remove what is there; chmod +t, or `collshim site --create`";
         close(spool);
         return -EPERM;

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A report with every part that a page draws, of $n ranks on 16 to a host, from nothing. Names hold $bad.
+def late($k): {rank: ($k % $n), host: ("node" + $bad), times: (14 - $k), seconds: (0.001 / ($k + 1)), work: 1.8};
+{collshim: "0.1.0", library: ("A library" + $bad), ranks: $n, counts_are: "sums over all ranks",
+ job: {id: ("77" + $bad), user: ("ann" + $bad), program: ("/bin/app" + $bad), script: null, nodes: ($n / 16 | ceil), seconds: 3, began: 1700000000},
+ changed: {mode: "ab"}, origins: {mode: "environment"},
+ settings: {mode: "ab", min_bytes: ("64KiB" + $bad), log: "warn", test_shm: "on"},
+ saved: {rank_seconds: 1.5, plus_minus: 0.2, calls_without_comparison: 0},
+ collectives: [{collective: ("allreduce" + $bad), calls: 1000000, rerouted: 800000, algorithm: "lane", verified_equal: 0, verified_different: 0,
+   native: {("smaller than COLLSHIM_MIN_BYTES" + $bad): 200000},
+   sizes: [range(4) | {total_bytes_from: (65536 * pow(4; .)), rerouted: 200000, rerouted_us: (100 * pow(3; .)), native: 50000,
+     native_us: (200 * pow(3; .)), guard_rerouted: (. % 3), guard_native: 1, guard_gain: (2 - . / 2.5), guard_spread: 0.03,
+     rerouted_us_median: (90 * pow(3; .)), native_us_median: (180 * pow(3; .)), median_spread: 0.05, algorithms: {lane: 200000}}]}],
+ sites: [range(40) | {object: ("/lib/solver" + $bad + ".so"), build_id: null, offset: (4660 + .), callers: [{object: ("/a/" + $bad), offset: 7}],
+   collective: ("allreduce" + $bad), comm_ranks: $n, comm_nodes: 4, total_bytes_from: 1048576, calls: (25000 + .), bytes: 6e7, rerouted: (20000 - 37 * .),
+   rerouted_rank_s: (9 / (. + 1)), rerouted_us_median: 100.5, rerouted_us_p99: 300, native: 5000, native_rank_s: (1 / (. + 1)), native_us_median: 250,
+   native_us_p99: null, algorithm: ("lane" + $bad), reason: ("small" + $bad), saved_rank_s: (0.5 - . / 40), plus_minus_rank_s: 0.1,
+   waiting: {calls: 40, seconds: 0.61, moving: 0.39, late: [late(0), late(1)]}}],
+ by_rank: [range($n) | {rank: ., host: ("node\(. / 16 | floor)" + $bad), waiting: (. % 7 / 100), late: (. % 5), late_seconds: (. % 13 / 50)}],
+ trace: [range(64) as $c | {collective: ("allreduce" + $bad), comm: "1a", call: ($c * 9), late: (if $c % 3 == 0 then 1 else null end),
+   ranks: [range([$n, 8] | min) | [., $c * 500 + . * 10, $c * 500 + 400, (if $c % 3 == 0 then 300 else 5 end)]]}],
+ rails: [range([$n, 4096] | min) | {host: ("node\(. / 4 | floor)" + $bad), rail: (. % 4), ranks: 1, calls: 25, seconds: 2, sent_bytes: 84600000,
+   received_bytes: 84600000, sent_share: 0.25, received_share: 0.25, sent_bytes_per_s: (if . == 5 then 2.85e6 else 11.9e6 end),
+   received_bytes_per_s: 11.9e6, can_send_bytes_per_s: (if . == 5 then 3.1e6 else 13.2e6 end), can_receive_bytes_per_s: 13.2e6,
+   could_send_bytes_per_s: null, could_receive_bytes_per_s: null, changed_at_call: (if . == 5 then 412 else null end)}], rails_not_listed: 0,
+ nccl: {sends: 1, recvs: 1, plugin: {profiler: 4, tuner: 4}, collectives: [],
+   choices: [{collective: ("AllReduce" + $bad), total_bytes_from: 1048576, algorithm: ("RING" + $bad), protocol: "LL", channels_least: 1,
+     channels_most: 2, calls: 3, timed: 3, us: 42}]}}
