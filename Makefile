@@ -338,6 +338,9 @@ faults: all test-programs
 	test/faults/run.sh $(B)
 unit: $(B)/unit
 	@$<
+# Is the rank named that makes others wait? Trials, as a table.
+waits: all test-programs
+	bench/waits
 # Inputs for every parser: all that are kept, or made for a minute each, by clang's libFuzzer.
 fuzz:
 	@test/fuzz/run.sh --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(if $(ONLY),--only $(ONLY)) $(B)
