@@ -136,7 +136,7 @@ static uint64_t others_work(const struct meeting *m)
 int meeting_is_late(const struct meeting *m)
 {
     uint64_t spread = m->latest > m->first ? m->latest - m->first : 0;
-    uint64_t enough = spread / MEETING_PART + MEETING_NOISE_NS;
+    uint64_t enough = least(spread / MEETING_PART, MEETING_ENOUGH_NS) + MEETING_NOISE_NS;
 
     return spread > MEETING_NOISE_NS && m->late_work > m->least_work &&
            m->late_work - m->least_work > enough;
