@@ -74,7 +74,7 @@ pic = $(patsubst %,$(B)/pic/%.o,$(basename $(1)))
 of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 # A rank's side of its helpers: shim/helper/ for backends.
-HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c mailbox.c)
+HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c command.c mailbox.c)
 MPI_SRC   := $(wildcard shim/mpi/*/*.c) $(HELPERS_SRC) transports/net/mpi_p2p.c
 BENCH_SRC := $(wildcard bench/*.c) config/base/json.c config/base/text.c
 CORE_SRC  := $(wildcard config/*/*.c planners/*/*.c planners/*/*/*.c $(addprefix transports/,base/*.c engine/*.c shm/*.c))
@@ -123,7 +123,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-page test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-stuck test-page test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
@@ -135,6 +135,7 @@ help:
 	  'make uninstall  remove what install put there' \
 	  'make test       scripts/test: all that needs no GPU' \
 	  'make unit       build and run the unit tests' \
+	  'make test-stuck jobs that hang: 200 drawn at random' \
 	  'make grade      balancing against the exact linear program (needs GLPK)' \
 	  'make test-page  the pages of report --html and site --html, in Chromium' \
 	  'make test-programs  build what the other suites run' \
@@ -267,7 +268,7 @@ $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynami
 # Behind launchers and in containers: libc alone.
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,install/exec.c cli.c install/preload_path.c)) \
   $(call pic,$(wildcard config/*/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.[cS]) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c shim/cli/*/*.[cS]) $(addprefix shim/,decide/base/reasons.c record/counts/live_layout.c record/roll/roll_names.c record/report/rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
@@ -355,6 +356,9 @@ else
 grade:
 	@echo 'skipped: GLPK (libglpk-dev) is not installed'; exit 77
 endif
+# Jobs that hang, drawn at random: minutes.
+test-stuck: all $(foreach f,$(FORTRAN),$(B)/$(f)/test/mpi/hang)
+	@scripts/private-shm test/stuck/trials --trials 200 --most 64 --after 4 --slow 250000 $(B)
 # Pages, in a browser without a window.
 test-page: $(B)/collshim
 	@test/page/run.sh $(B)

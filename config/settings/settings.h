@@ -23,6 +23,7 @@ enum { CFG_SITE_TEXT = 2048, CFG_SHARE_ALL = 10000 };
 enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
 enum cfg_choose { CFG_CHOOSE_MEASURE, CFG_CHOOSE_MODEL, CFG_CHOOSE_ALWAYS };
 enum cfg_shm { CFG_SHM_ON, CFG_SHM_COPY, CFG_SHM_OFF };
+enum cfg_signal { CFG_SIGNAL_NONE, CFG_SIGNAL_USR1, CFG_SIGNAL_USR2 };
 enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
 enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_SITE, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
 
@@ -32,6 +33,7 @@ enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_SITE, CFG_FROM_FILE, CFG_FROM_ENVIR
 #include "config/settings/settings.def"
 typedef size_t cfg_BYTES;
 typedef int cfg_INT;
+typedef int cfg_SECONDS;
 typedef int cfg_BOOL;
 typedef char cfg_TEXT[CFG_TEXT_MAX];
 

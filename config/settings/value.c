@@ -165,6 +165,38 @@ static int print_int(const struct cfg_kind *kind, const void *value, char *text,
     return snprintf(text, size, "%d", *(const int *)value);
 }
 
+static const struct {
+    const char *unit;
+    int seconds;
+} durations[] = {{"|s", 1}, {"m", 60}, {"h", 3600}};
+enum { DURATIONS = sizeof durations / sizeof *durations };
+
+static int read_seconds(const struct cfg_kind *kind, const char *text, size_t size, long long least,
+                        long long most, void *value)
+{
+    unsigned long long number;
+    int code, i = 0;
+
+    (void)kind;
+    text_trim(&text, &size);
+    code = read_digits(&text, &size, &number);
+    while (i < DURATIONS && !has_form(durations[i].unit, text, size))
+        i++;
+    if (code == -EINVAL || i == DURATIONS)
+        return -EINVAL;
+    if (code || __builtin_mul_overflow(number, (unsigned)durations[i].seconds, &number) ||
+        number < (unsigned long long)least || number > (unsigned long long)most)
+        return -ERANGE;
+    *(int *)value = (int)number;
+    return 0;
+}
+
+static int print_seconds(const struct cfg_kind *kind, const void *value, char *text, size_t size)
+{
+    (void)kind;
+    return snprintf(text, size, "%ds", *(const int *)value);
+}
+
 static int read_text(const struct cfg_kind *kind, const char *text, size_t size, long long least,
                      long long most, void *value)
 {
@@ -202,6 +234,10 @@ const struct cfg_kind cfg_kind_BYTES = {.name = "bytes",
                                         .print = print_bytes};
 const struct cfg_kind cfg_kind_INT = {
     .name = "int", .expected = "a whole number", .read = read_int, .print = print_int};
+const struct cfg_kind cfg_kind_SECONDS = {.name = "seconds",
+                                          .expected = "a time such as 60s, 5m or 1h",
+                                          .read = read_seconds,
+                                          .print = print_seconds};
 const struct cfg_kind cfg_kind_TEXT = {
     .name = "text", .expected = "a text without NUL bytes", .read = read_text, .print = print_text};
 

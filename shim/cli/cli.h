@@ -26,6 +26,7 @@ int cli_exec(int argc, char **argv); /* does not return once the command runs */
 int cli_gate(int argc, char **argv);
 int cli_site(int argc, char **argv);
 int cli_top(int argc, char **argv);
+int cli_stuck(int argc, char **argv);
 
 /* Strings that come from files and other processes, also names of files, are printed by functions
    of config/base/text.h. Those that print messages see to that themselves. */

@@ -27,6 +27,7 @@ static const struct command {
     {"gate", "compare runs with earlier ones; exit status 3 if they are slower", cli_gate},
     {"site", "add up the reports of many jobs: which gained, and why others did not", cli_site},
     {"top", "watch the running jobs of this node", cli_top},
+    {"stuck", "say which ranks of a job that hangs are where, and which they wait for", cli_stuck},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

@@ -148,6 +148,7 @@ static int describe_owner(void)
 static int launch(struct member *m, const char *path, int leash)
 {
     char **environment = environment_of(environ, (int)(m - helpers.member), helpers.work);
+    char *const arguments[] = {"collshim-helper", NULL};
     int ends[2] = {-1, -1};
     int owner = describe_owner();
 
@@ -170,7 +171,7 @@ static int launch(struct member *m, const char *path, int leash)
         m->box->cpus = helpers.cpus;
         m->box->kept_bytes = host_memory_kept();
         m->box->processes = helpers.processes;
-        rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner, leash}, 4);
+        rc = spawn_apart(path, arguments, environment, (int[]){m->fd, ends[1], owner, leash}, 4);
     }
     free(environment);
     close_all((int[]){owner, ends[1]}, 2);

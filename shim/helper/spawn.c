@@ -23,6 +23,7 @@ enum { STACK = 256 << 10, STACKS = 2, FDS_MAX = 8 };
 
 struct order {
     const char *path;
+    char *const *arguments;
     char *const *environment;
     const int *fd;
     int nfds;
@@ -34,7 +35,6 @@ struct order {
 static int become(void *argument)
 {
     struct order *o = argument;
-    char *const arguments[] = {"collshim-helper", NULL};
     int moved[FDS_MAX];
 
     for (int i = 0; i < o->nfds; i++)
@@ -43,7 +43,7 @@ static int become(void *argument)
     for (int i = 0; i < o->nfds; i++)
         if (dup2(moved[i], 3 + i) < 0)
             goto failed;
-    execve(o->path, arguments, o->environment);
+    execve(o->path, o->arguments, o->environment);
 failed:
     o->error = errno;
     _exit(127);
@@ -58,9 +58,10 @@ static int leave_an_orphan(void *argument)
     _exit(0);
 }
 
-int spawn_apart(const char *path, char *const environment[], const int *fd, int nfds)
+int spawn_apart(const char *path, char *const arguments[], char *const environment[], const int *fd,
+                int nfds)
 {
-    struct order o = {.path = path, .environment = environment, .fd = fd, .nfds = nfds};
+    struct order o = {path, arguments, environment, fd, nfds, NULL, 0};
     sigset_t all, before;
 
     o.stack = mmap(NULL, STACKS * STACK, PROT_READ | PROT_WRITE,

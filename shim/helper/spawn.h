@@ -9,9 +9,10 @@
 
 /*
  * Run path with the descriptors fd[0 .. nfds) as 3, 4, ...; every other one that it inherits it
- * closes itself. environment: as for execve. All signals are blocked in it. Thread-safe; no memory
- * is copied, however large the process. Returns 0 or -errno.
+ * closes itself. arguments, environment: as for execve. All signals are blocked in it. Thread-safe;
+ * no memory is copied, however large the process. Returns 0 or -errno.
  */
-int spawn_apart(const char *path, char *const environment[], const int *fd, int nfds);
+int spawn_apart(const char *path, char *const arguments[], char *const environment[], const int *fd,
+                int nfds);
 
 #endif

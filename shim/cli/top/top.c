@@ -109,13 +109,13 @@ static int is_something(const struct top_reading *r, const char *wanted)
 static int watch(const char *wanted, double interval, int json, int once)
 {
     struct top_reading before, now;
-    int shown = 0, rc = top_read(&before, wanted), code = CLI_OK;
+    int shown = 0, rc = top_read(&before, wanted, 0), code = CLI_OK;
 
     if (!rc && !is_something(&before, wanted))
         code = nothing(&before, wanted);
     while (!rc && !code) {
         pause_for(interval);
-        rc = top_read(&now, wanted);
+        rc = top_read(&now, wanted, 0);
         if (rc || (shown && !is_something(&now, wanted)) || ferror(stdout)) {
             top_free(&now);
             break;

@@ -14,6 +14,7 @@
 
 #include "config/base/schedulers.h"
 #include "config/base/text.h"
+#include "shim/record/roll/roll_layout.h"
 
 #define SHOWN_NAME "/memfd:" LIVE_NAME " (deleted)"
 
@@ -70,7 +71,10 @@ static void find_job(struct top_counters *c, int dir)
     };
     static char block[ENVIRONMENT];
     size_t n = read_file(dir, "environ", block, sizeof block);
+    const char *here = variable(block, n, "OMPI_COMM_WORLD_LOCAL_SIZE");
 
+    here = here ? here : variable(block, n, "MPI_LOCALNRANKS");
+    c->here = here ? atoi(here) : 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const char *id = variable(block, n, numbers[i].variable);
 
@@ -136,7 +140,9 @@ static int read_counts(struct top_reading *r, int fd, struct top_counters *c)
     c->size = h.size > 0 ? h.size : 0;
     c->rank = h.rank >= 0 && h.rank < c->size ? h.rank : -1;
     text_show(c->host, sizeof c->host, h.host, strnlen(h.host, sizeof h.host - 1));
-    return !h.ended;
+    c->ended = h.ended != 0;
+    c->has_roll = h.roll_bytes == sizeof(struct roll);
+    return !c->ended || r->with_ended;
 }
 
 /* A child of a fork that exec has not followed may have its parent's file open. */
@@ -189,6 +195,7 @@ static int read_descriptor(struct top_reading *r, int dir, int fds, const char *
         return -1;
     fd = openat(fds, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     c->pid = pid;
+    c->fd = atoi(name);
     if (fd < 0)
         return 1;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstat(dir, &owner) &&
@@ -255,12 +262,13 @@ static int by_job(const void *a, const void *b)
     return order ? order : (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-int top_read(struct top_reading *r, const char *wanted)
+int top_read(struct top_reading *r, const char *wanted, int with_ended)
 {
     DIR *proc = opendir("/proc");
     int rc = proc ? 0 : -1, kept = 0;
 
     memset(r, 0, sizeof *r);
+    r->with_ended = with_ended;
     for (struct dirent *e; proc && !rc && (e = readdir(proc));)
         if (text_is_digit(e->d_name[0]))
             rc = read_process(r, dirfd(proc), e->d_name);

@@ -24,6 +24,10 @@ struct top_counters {
     char program[256];
     dev_t device; /* which file it is */
     ino_t inode;
+    int fd;        /* its number in that process */
+    int ended;     /* the counters are no longer its own; only where wanted */
+    int has_roll;  /* of the size that this build knows */
+    int here;      /* ranks of the job on this node, by its launcher; 0: not known */
     double when;   /* seconds, monotonic */
     char host[64]; /* as the process has it */
     struct live_counts counts;
@@ -41,11 +45,12 @@ struct top_reading {
         char version[32]; /* of collshim there; "": not known */
     } skipped[TOP_SKIPS];
     int closed; /* processes of others, whose files this user cannot see */
+    int with_ended;
 };
 
-/* wanted: a job's number, a process, or a launcher; NULL: all. Returns 0, or -1 with errno. The
-   caller frees it with top_free, also then. */
-int top_read(struct top_reading *r, const char *wanted);
+/* wanted: a job's number, a process, or a launcher; NULL: all. with_ended: also processes behind
+   MPI_Finalize. Returns 0, or -1 with errno. The caller frees it with top_free, also then. */
+int top_read(struct top_reading *r, const char *wanted, int with_ended);
 void top_free(struct top_reading *r);
 
 /* The same process's counters in another reading, borrowed; NULL: they are not there. */

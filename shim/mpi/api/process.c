@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "shim/helper/command.h"
 #include "shim/helper/helpers.h"
 #include "shim/record/counts/live.h"
 
@@ -38,5 +39,6 @@ void mpi_process_open(const char *library_version)
     mpi_process.errors_return = mpi_process.draft ? DRAFT_ERRORS_RETURN : MPI_ERRORS_RETURN;
     settings_open("");
     live_open("MPI");
+    command_open();
     helpers_init(MAILBOX_FOR_MPI);
 }

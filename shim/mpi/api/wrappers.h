@@ -21,10 +21,29 @@ int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
 
 int mpi_sited_Barrier(MPI_Comm comm);
 
-/* Each collective's, and the same with its call site (sited.c). */
+/* Those that keep the roll (rolled.c). */
+int mpi_rolled_Finalize(void);
+int mpi_rolled_Barrier(MPI_Comm comm);
+int mpi_rolled_Ibarrier(MPI_Comm comm, MPI_Request *request);
+int mpi_rolled_Start(MPI_Request *request);
+int mpi_rolled_Startall(int n, MPI_Request *request);
+int mpi_rolled_Request_free(MPI_Request *request);
+int mpi_rolled_Comm_free(MPI_Comm *comm);
+int mpi_rolled_Comm_disconnect(MPI_Comm *comm);
+int mpi_rolled_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
+int mpi_rolled_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
+                                   MPI_Request *request);
+
+/* A call between site_enter and this is over (sited.c): counts it, and returns rc. root: -1 for
+ * none.
+ */
+int mpi_sited_leave(const char *cfa, MPI_Comm comm, int rc, int root, int is_started);
+
+/* Each collective's, the same with its call site (sited.c), and with the roll too. */
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     int NAMED(mpi_wrap_##name) parameters;                                                         \
-    int NAMED(mpi_sited_##name) parameters;
+    int NAMED(mpi_sited_##name) parameters;                                                        \
+    int NAMED(mpi_rolled_##name) parameters;
 #include "shim/mpi/api/width_int.h"
 #include "shim/preload/collectives.def"
 

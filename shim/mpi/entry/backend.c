@@ -22,6 +22,7 @@
 #include "shim/mpi/entry/launcher.h"
 #include "shim/mpi/run/variants.h"
 #include "shim/preload/reserve.h"
+#include "shim/record/roll/roll.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
 #if defined(OMPI_MAJOR_VERSION)
@@ -47,8 +48,22 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 #name, (void *)mpi_sited_##name                                                            \
     }
 
-/* Collectives with call sites, then all functions: a name's first entry counts. */
+#define ROLLED(name)                                                                               \
+    {                                                                                              \
+#name, (void *)mpi_rolled_##name                                                           \
+    }
+#define ROLL_MAKER(name, n) int mpi_rolled_##name(PARAMS_##n);
+#include "shim/mpi/entry/rolled.def"
+
+/* Functions with the roll, collectives with call sites, then all functions: a name's first entry
+   counts. */
 static const struct backend_entry entries[] = {
+#define COLLECTIVE(name, parameters, arguments) ROLLED(name), ROLLED(name##_c),
+#include "shim/preload/collectives.def"
+#undef COLLECTIVE
+#define ROLL_MAKER(name, n) ROLLED(name),
+#define ROLL_OTHER(name) ROLLED(name),
+#include "shim/mpi/entry/rolled.def"
     SITED(Barrier),
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/preload/collectives.def"
@@ -64,6 +79,11 @@ enum {
 #define COLLECTIVE(name, parameters, arguments) +2
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
+    ,
+    ENTRIES_ROLLED = ENTRIES_SITED - 1
+#define ROLL_MAKER(name, n) +1
+#define ROLL_OTHER(name) +1
+#include "shim/mpi/entry/rolled.def"
 };
 
 /* Large counts and persistent calls are not left to the library, which may have none; functions:
@@ -115,6 +135,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     mpi_process_open(host->library_version);
     variants_open(host->library);
     return settings.cfg.mode == CFG_MODE_OFF ? off()
-           : settings_want_report()          ? entries
-                                             : entries + ENTRIES_SITED;
+           : roll_is_wanted()                ? entries
+           : settings_want_report()          ? entries + ENTRIES_ROLLED
+                                             : entries + ENTRIES_ROLLED + ENTRIES_SITED;
 }

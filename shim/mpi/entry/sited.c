@@ -28,7 +28,7 @@ static void count(MPI_Comm comm, int of_root, int is_started)
     site_now.ended = now;
 }
 
-static int leave(const char *cfa, MPI_Comm comm, int rc, int of_root, int is_started)
+int mpi_sited_leave(const char *cfa, MPI_Comm comm, int rc, int of_root, int is_started)
 {
     int is_counted = comm != MPI_COMM_NULL && site_is_noted(cfa);
 
@@ -51,7 +51,7 @@ static int leave(const char *cfa, MPI_Comm comm, int rc, int of_root, int is_sta
                                                                                                    \
         site_enter(__builtin_return_address(0), cfa);                                              \
         int rc = NAMED(mpi_wrap_##name) arguments;                                                 \
-        return leave(cfa, comm, rc, root, request != 0);                                           \
+        return mpi_sited_leave(cfa, comm, rc, root, request != 0);                                           \
     }
 
 #include "shim/mpi/api/width_int.h"
@@ -67,5 +67,5 @@ int mpi_sited_Barrier(MPI_Comm comm)
 
     site_enter(__builtin_return_address(0), cfa);
     site_note_native((enum plan_collective)SITE_BARRIER, REASON_NO_ALGORITHM);
-    return leave(cfa, comm, mpi_library.Barrier(comm), root, 0);
+    return mpi_sited_leave(cfa, comm, mpi_library.Barrier(comm), root, 0);
 }

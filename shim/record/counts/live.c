@@ -15,6 +15,8 @@
 #include "shim/decide/base/settings.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/counts/live_layout.h"
+#include "shim/record/roll/roll.h"
+#include "shim/record/roll/roll_watch.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U /* of Linux 6.3; older ones refuse it */
@@ -46,9 +48,14 @@ static size_t counts_mapped(void)
     return (sizeof counters.live + page() - 1) / page() * page();
 }
 
-static size_t file_bytes(void)
+static size_t roll_at(void)
 {
     return page() + counts_mapped();
+}
+
+static size_t file_bytes(void)
+{
+    return roll_at() + live.header.roll_bytes;
 }
 
 /* Put the counters back into memory of this process's own. Calls nothing that a forked child must
@@ -81,6 +88,9 @@ static void in_child(void)
     unshare_counts();
     munmap(live.shared, page());
     live.shared = NULL;
+    if (roll)
+        munmap(roll, sizeof *roll);
+    roll = NULL;
     close_ours();
     live.fd = -1;
     live.forked = 1;
@@ -106,6 +116,16 @@ static int create(void)
     return high;
 }
 
+/* Without room for it no roll is kept. */
+static void place_roll(int fd)
+{
+    void *memory = live.header.roll_bytes ? mmap(NULL, sizeof *roll, PROT_READ | PROT_WRITE,
+                                                 MAP_SHARED | MAP_POPULATE, fd, (off_t)roll_at())
+                                          : MAP_FAILED;
+
+    roll_place(memory == MAP_FAILED ? NULL : memory);
+}
+
 /* Allocate the file's pages, which are 0 as the counters are, and map it. Returns 0, or -1 with
    errno. */
 static int fill(int fd)
@@ -125,6 +145,7 @@ static int fill(int fd)
         munmap(header, page());
         return -1;
     }
+    place_roll(fd);
     live.shared = header;
     *live.shared = live.header;
     live.device = st.st_dev;
@@ -162,6 +183,10 @@ void live_open(const char *library)
                               .counts_bytes = sizeof counters.live,
                               .pid = getpid(),
                               .rank = -1};
+    if (roll_is_wanted()) {
+        h->roll_at = (uint32_t)roll_at();
+        h->roll_bytes = sizeof(struct roll);
+    }
     strncpy(h->version, COLLSHIM_VERSION, sizeof h->version - 1);
     strncpy(h->library, library, sizeof h->library - 1);
     gethostname(h->host, sizeof h->host - 1);
@@ -186,6 +211,8 @@ void live_rank(int rank, int size)
     }
     if (live.shared)
         *live.shared = live.header;
+    if (roll)
+        roll_watch_open();
 }
 
 void live_close(void)

@@ -15,7 +15,7 @@
 #define LIVE_MAGIC "collshim counts"
 
 enum {
-    LIVE_LAYOUT = 2,
+    LIVE_LAYOUT = 3,
     LIVE_REGISTRY = 32, /* rows of the registry that are told apart, and the library in slices */
     LIVE_VARIANTS = 24, /* then variants, of a collective */
     LIVE_ROWS = LIVE_REGISTRY + LIVE_VARIANTS
@@ -54,6 +54,7 @@ struct live_header {
     int32_t ended;      /* the counters are no longer this process's own */
     char library[16];   /* "MPI" or "NCCL" */
     char host[64];      /* ends with 0 */
+    uint32_t roll_at, roll_bytes; /* 0: no roll is kept */
 };
 
 /* The carrier of a rerouted call: a row of the registry, "library", a variant; "?": no such row. */

@@ -19,8 +19,6 @@ static int several_threads;
 
 void site_open(int threads)
 {
-    if (site_table)
-        return;
     several_threads = threads;
     if (site_table_open() < 0)
         say(CFG_LEVEL_WARN, "the report will name no call sites: out of memory");
