@@ -21,6 +21,7 @@ int cli_topo(int argc, char **argv);
 int cli_rates(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_sim(int argc, char **argv);
+int cli_search(int argc, char **argv); /* or 130, interrupted */
 int cli_report(int argc, char **argv);
 int cli_exec(int argc, char **argv); /* does not return once the command runs */
 int cli_gate(int argc, char **argv);

@@ -22,6 +22,7 @@ static const struct command {
     {"rates", "measure how fast this machine's processors and GPUs copy and combine", cli_rates},
     {"plan", "show the schedule of a collective on a topology: load, bound, proof", cli_plan},
     {"sim", "predict how long a collective takes on a topology, and on which links", cli_sim},
+    {"search", "find the fastest schedule and recipe for a collective, by the model", cli_search},
     {"report", "show the rerouted calls of a run, their times, and why others ran natively",
      cli_report},
     {"gate", "compare runs with earlier ones; exit status 3 if they are slower", cli_gate},

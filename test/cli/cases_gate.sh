@@ -7,7 +7,7 @@
 runs() {
     mkdir -p "$1"
     for ((i = 0; i < 10; i++)); do
-        jq -c --argjson noise "$(((i * 7 + ${#1} * 3) % 10 - 5))" --argjson spread "$2" --argjson times "$3" '
+        jq -c --argjson i $i --argjson noise "$(((i * 7 + ${#1} * 3) % 10 - 5))" --argjson spread "$2" --argjson times "$3" '
             (1 + $noise / 5 * $spread) as $f | .job.seconds *= $f | .sites |= map(.native_rank_s *= $f | .rerouted_rank_s *= $f) |
             .sites[1] |= (.native_rank_s *= $times | .rerouted_rank_s *= $times) | '"${4-.}" sites.json >"$1/$i.json"
     done
@@ -74,4 +74,27 @@ hostile strange.json .
 for how in '' --markdown --json; do
     # shellcheck disable=SC2086 # none is meant
     check "gate $how: a terminal obeys nothing of a report" shown "$collshim" gate strange.json hostile.json $how
+done
+
+# A spool's older jobs are the baseline of its newer ones.
+history() { # FOLDER FILTER TIMES: ten jobs, then ten that the filter changed
+    runs "$1/a" 0.01 1 '.job.began = 1700000000 + $i'
+    runs "$1/bbb" 0.01 "$3" ".job.began = 1700001000 + \$i | $2"
+}
+history library '.library = "A newer one"' 1.3
+history nodes '.job.hosts = ["node7"]' 1.3
+history version '.collshim = "0.2.0"' 1.3
+history settings '.changed = {min_bytes: "1GiB"} | .collshim = "0.2.0"' 1.3
+history alike . 1.3
+history even '.library = "A newer one"' 1
+rm library/a/[0-5].json
+for how in library nodes version; do
+    json '.slower | length == 1 and .[0].jobs_since == 10' "$collshim" site $how --json
+done
+expect 0 "  app on 4 ranks of 2 nodes: a call takes " "$collshim" site version
+expect 0 "    collshim 0.1.0, A library -> collshim 0.1.0, A newer one" "$collshim" site library
+expect 0 "collshim_slower_programs 1" "$collshim" site nodes --prometheus
+rm library/a/[67].json
+for how in settings alike even library; do
+    json '.reports >= 12 and .slower == []' "$collshim" site $how --json
 done

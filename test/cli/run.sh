@@ -490,6 +490,8 @@ rm -r many
 . "$here/cases_foreign.sh"
 # shellcheck source=test/cli/cases_gate.sh
 . "$here/cases_gate.sh"
+# shellcheck source=test/cli/cases_search.sh
+. "$here/cases_search.sh"
 
 expect 0 "link_reduce:" "$collshim" rates
 expect 0 '"reduce": {' "$collshim" rates --json

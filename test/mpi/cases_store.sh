@@ -80,6 +80,13 @@ stores() {
     finish
     rm -f "$tmp/store"
 
+    mkdir -m 1777 "$tmp/shared"
+    stored "users share a folder, in which each has a file" COLLSHIM_STORE="$tmp/shared/"
+    [ "$(head -n 1 "$tmp/shared/$(id -u).store")" = "$store_head" ] || complain "no store was made there"
+    finish
+    stored "the next job begins with it" COLLSHIM_STORE="$tmp/shared" COLLSHIM_LOG=info
+    want_recalled 4 2
+    finish
     stored "a folder that is not there" COLLSHIM_STORE="$tmp/none/store"
     want_lines "COLLSHIM_STORE: cannot write $tmp/none/store: no such directory; *"
     finish

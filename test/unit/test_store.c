@@ -15,7 +15,8 @@
 
 #include "shim/decide/guard/guard.h"
 #include "shim/decide/store/store.h"
-#include "shim/decide/store/store_rows.h"
+#include "shim/decide/base/settings.h"
+#include "shim/decide/store/store_folder.h"
 #include "test/unit/folder.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
@@ -252,7 +253,7 @@ END_TEST
 /* Many jobs end at once: no row is lost. */
 START_TEST(test_store__jobs_that_end_together_lose_nothing)
 {
-    enum { JOBS = 12 };
+    enum { JOBS = 32 };
     struct store_rows mine = parse(ROW), back;
     int status;
 
@@ -269,6 +270,72 @@ START_TEST(test_store__jobs_that_end_together_lose_nothing)
     ck_assert_int_eq(back.n, JOBS);
     store_rows_free(&back);
     store_rows_free(&mine);
+    remove_folder();
+}
+END_TEST
+
+/* Users share a folder: each writes a file, all are read, and what is not of its user is not. */
+START_TEST(test_store__users_share_a_folder)
+{
+    struct store_rows mine = parse(ROW), back;
+    char own[STORE_PATH], other[128], *theirs;
+
+    make_folder();
+    ck_assert_str_eq(store_folder_own(path, own), path);
+    snprintf(path, sizeof path, "%s/%u.store", folder, (unsigned)geteuid());
+    ck_assert_str_eq(store_folder_own(folder, own), path);
+    store_rows_merge(own, &mine);
+    snprintf(other, sizeof other, "%s/%u.store", folder, (unsigned)geteuid() + 1);
+    theirs = strdup(path);
+    strcpy(path, other);
+    put(STORE_HEAD "MPI1/1/4x4/0 bcast 0 1M lane ratio=0.5\n" ROW);
+    ck_assert_int_eq(store_folder_read(folder, &back), 0);
+    ck_assert_int_eq(back.n, 1); /* the other file is this user's too, so not of the one it names */
+    store_rows_free(&back);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(chown(other, 1, 1), 0);
+        ck_assert_int_eq(store_folder_read(folder, &back), 0);
+        ck_assert_int_eq(back.n, 2);
+        ck_assert_uint_eq(store_rows_find(&back, mine.row)->jobs, 4); /* of both */
+        store_rows_free(&back);
+        put("no store");
+        ck_assert_int_eq(store_folder_read(folder, &back), 0);
+        ck_assert_int_eq(back.n, 1);
+        store_rows_free(&back);
+    }
+    unlink(theirs);
+    free(theirs);
+    store_rows_free(&mine);
+    remove_folder();
+}
+END_TEST
+
+/* What says of a row that it is wrong by now, on stderr. */
+START_TEST(test_store__a_row_that_is_wrong_by_now_is_named)
+{
+    static const double now[] = {.52, .7, 1.4}; /* as it was, better, the slower way */
+    char said[512] = "";
+
+    make_folder();
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++) {
+        struct store_rows mine = parse(ROW);
+        FILE *f = tmpfile();
+        int err = dup(2);
+
+        put(STORE_HEAD ROW);
+        mine.row->ratio = now[i];
+        settings.cfg.log = CFG_LEVEL_WARN;
+        dup2(fileno(f), 2);
+        store_rows_merge(path, &mine);
+        dup2(err, 2);
+        close(err);
+        rewind(f);
+        size_t n = fread(said, 1, sizeof said - 1, f);
+        said[n] = 0;
+        ck_assert_msg(!!strstr(said, "wrong by now") == (now[i] > 1), "%s", said);
+        fclose(f);
+        store_rows_free(&mine);
+    }
     remove_folder();
 }
 END_TEST
@@ -413,6 +480,8 @@ Suite *suite_store(void)
     tcase_add_test(t, test_store__a_file_is_bounded);
     tcase_add_test(t, test_store__a_lock_of_a_stranger_keeps_no_row_away);
     tcase_add_test(t, test_store__jobs_that_end_together_lose_nothing);
+    tcase_add_test(t, test_store__users_share_a_folder);
+    tcase_add_test(t, test_store__a_row_that_is_wrong_by_now_is_named);
     tcase_add_test(t, test_store__what_is_learned_is_recalled);
     tcase_add_test(t, test_store__what_a_process_finds_is_kept_for_it);
     tcase_add_test(t, test_store__what_a_process_keeps_is_bounded);

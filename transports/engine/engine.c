@@ -152,7 +152,7 @@ static size_t set_depths(struct engine *e)
     return total;
 }
 
-/* Host memory for the cells, for good. */
+/* Host memory for the cells. */
 static int reserve_cells(struct engine *e, size_t bytes)
 {
     if (bytes && !e->bounce)
@@ -250,6 +250,8 @@ static int poll_transport(struct engine *e, int *moved)
 
 static void end_call(struct engine *e)
 {
+    if (e->keeps)
+        return;
     free(e->bounce);
     e->bounce = NULL;
 }
@@ -280,11 +282,12 @@ int engine_step(struct engine *e, enum engine_state *state)
     return rc || *state != ENGINE_DONE ? rc : e->error;
 }
 
-int engine_reserve(struct engine *e)
+int engine_reserve(struct engine *e, int for_good)
 {
     int rc = e->xport->reserve(e->xport->state, e->nslots);
 
     e->buffers.device = NULL;
+    e->keeps |= for_good;
     return rc ? rc : reserve_cells(e, set_depths(e));
 }
 

@@ -22,10 +22,10 @@ struct engine;
 int engine_create(const struct plan *plan, struct xport *xport, struct engine **engine_p);
 void engine_free(struct engine *e); /* NULL is fine; not while a call is under way */
 
-/* Get the memory that calls in host memory need of the transport and for their messages, which the
-   first one does otherwise. Not while a call is under way on
-   the transport. Returns 0 or the transport's error code. */
-int engine_reserve(struct engine *e);
+/* Get the memory that the next call in host memory needs of the transport and for its messages, or,
+   for_good, that all need. Else a call gets it when it begins. Not while a call is under way on the
+   transport. Returns 0 or the transport's error code. */
+int engine_reserve(struct engine *e, int for_good);
 
 /*
  * Run the plan to its end, yielding the CPU while nothing moves. Returns 0, the transport's error

@@ -57,6 +57,7 @@ struct engine {
     uint32_t *queue_of;      /* [nslots] owned: the queue of a slot */
     unsigned *completed;     /* [nslots] owned: what the transport reports */
     char *bounce;            /* owned during a call of host memory: its cells */
+    int keeps;               /* ... and for good */
     char *sink;              /* borrowed: where receives go once the call has failed */
     uint32_t nbusy, nslots;
     uint32_t unfinished; /* operations */

@@ -40,7 +40,7 @@ static double locate(const double *x, int n, double *error2)
 /* By a row's runs, as they are on sides now. */
 static void locate_row(const struct test *t, int row, struct gate_change *c)
 {
-    double x[2][2 * GATE_RUNS], error2[2];
+    double x[2][2 * GATE_RUNS] = {{0}}, error2[2];
     int n[2] = {0};
 
     for (int i = 0; i < t->n; i++) {

@@ -96,6 +96,22 @@ static void print_reasons(const struct sum *s)
     }
 }
 
+static void print_changes(const struct changes *c)
+{
+    if (c->losses)
+        puts("\nSlower since a change");
+    for (int i = 0; i < c->losses && i < SHOWN; i++) {
+        const struct change_loss *l = &c->loss[i];
+
+        printf("  %s: %s takes %.1f %% longer in %d job%s since ", l->name, l->what, 100 * l->share,
+               l->after, cli_s(l->after));
+        print_day(l->since);
+        printf(" than in %d before\n    %s -> %s\n", l->before, l->from, l->to);
+    }
+    if (c->losses > SHOWN)
+        printf("%d more; --json has them\n", c->losses - SHOWN);
+}
+
 /* The program that waits most, if that is much of its time in collectives; NULL: none. */
 static const struct sum_row *waiter(const struct sum *s)
 {
@@ -173,6 +189,7 @@ void site_show_text(const struct sum *s, const struct site_skips *skips)
         print_rows(&s->programs, "Program");
         print_reasons(s);
         print_rows(&s->settings, "Setting");
+        print_changes(&s->changes);
     }
     site_show_advice(s);
 }
@@ -199,6 +216,26 @@ static void put_rows(struct json *j, const struct sum_table *t, const char *list
         put_row(j, &t->row[i], name);
     if (t->row[0].jobs)
         put_row(j, &t->row[0], name);
+    json_close(j, ']');
+}
+
+static void put_changes(struct json *j, const struct changes *c)
+{
+    json_open(j, "slower", '[');
+    for (int i = 0; i < c->losses; i++) {
+        const struct change_loss *l = &c->loss[i];
+
+        json_open(j, NULL, '{');
+        json_string(j, "program", l->name);
+        json_string(j, "from", l->from);
+        json_string(j, "to", l->to);
+        json_int(j, "since", l->since);
+        json_string(j, "what", l->what);
+        json_rounded(j, "slower", 4, l->share);
+        json_int(j, "jobs_before", l->before);
+        json_int(j, "jobs_since", l->after);
+        json_close(j, '}');
+    }
     json_close(j, ']');
 }
 
@@ -234,6 +271,7 @@ void site_show_json(const struct sum *s, const struct site_skips *skips)
     }
     json_close(&j, ']');
     put_rows(&j, &s->settings, "settings", "setting");
+    put_changes(&j, &s->changes);
     json_close(&j, '}');
 }
 
@@ -285,6 +323,9 @@ void site_show_prometheus(const struct sum *s, const struct site_skips *skips)
     print_metric("collshim_reports_skipped", "Files that were not.");
     for (int i = 0; i < SKIPS; i++)
         printf("collshim_reports_skipped{why=\"%s\"} %lld\n", site_skip_texts[i], skips->files[i]);
+    print_metric("collshim_slower_programs",
+                 "Programs that are slower since a change of library, collshim or nodes.");
+    printf("collshim_slower_programs %d\n", s->changes.losses);
     print_metric("collshim_node_hours", "Node hours of the jobs.");
     printf("collshim_node_hours %.9g\n", s->all.hours);
     print_metric("collshim_collectives_node_hours", "Node hours in collectives.");

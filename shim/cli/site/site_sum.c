@@ -56,6 +56,7 @@ void sum_close(struct sum *s)
     close_table(&s->programs);
     close_table(&s->reasons);
     close_table(&s->settings);
+    change_close(&s->changes);
 }
 
 static struct sum_row *row_of(struct sum_table *t, const char *name)
@@ -224,6 +225,7 @@ int sum_add(struct sum *s, json_t *report, long long written)
     add_job(&s->all, &j);
     add_program(s, job, &j);
     add_settings(s, json_object_get(report, "changed"), &j);
+    change_add(&s->changes, report, j.collectives);
     for (int i = 0; i < n; i++)
         add_reason(s, &line[i], &j);
     return 0;
@@ -255,4 +257,5 @@ void sum_sort(struct sum *s)
     sort(&s->programs, by_saved);
     sort(&s->settings, by_saved);
     sort(&s->reasons, by_time);
+    change_find(&s->changes);
 }

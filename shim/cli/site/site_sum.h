@@ -7,7 +7,7 @@
 #ifndef COLLSHIM_SHIM_CLI_SITE_SUM_H
 #define COLLSHIM_SHIM_CLI_SITE_SUM_H
 
-struct json_t; /* jansson's, whose header does not go with config/base/json.h */
+#include "shim/cli/site/site_change.h"
 
 enum { SUM_PROGRAMS = 4096, SUM_REASONS = 128, SUM_SETTINGS = 512, SUM_TEXT = 160 };
 
@@ -32,6 +32,7 @@ struct sum {
     long long first, last; /* when the earliest and the latest job began */
     struct sum_row all;
     struct sum_table programs, reasons, settings;
+    struct changes changes;
 };
 
 /* Returns 0, or -1: no memory; then nothing is owned. */
@@ -48,7 +49,8 @@ long long sum_user(struct json_t *report);
    or -1: it is no report that can be, and nothing has changed. */
 int sum_add(struct sum *s, struct json_t *report, long long written);
 
-/* Largest first, and (others) last: by what was saved or lost, or by time. */
+/* Largest first, and (others) last: by what was saved or lost, or by time. Finds what became
+   slower. */
 void sum_sort(struct sum *s);
 
 #endif

@@ -13,7 +13,7 @@
 #include "planners/links/cost.h"
 #include "shim/decide/base/settings.h"
 #include "shim/decide/guard/guard.h"
-#include "shim/decide/store/store_rows.h"
+#include "shim/decide/store/store_folder.h"
 
 /* Of the file; for the file; and of this process, for its later communicators. */
 static struct store_rows given, found, here;
@@ -77,7 +77,7 @@ char *store_read(const char *path, const char *library)
     size_t size = 0;
     FILE *f;
 
-    if (store_rows_read(path, &all) < 0)
+    if (store_folder_read(path, &all) < 0)
         return NULL;
     prefix_of(library, prefix, sizeof prefix);
     f = open_memstream(&text, &size);
@@ -234,6 +234,8 @@ void store_forget(const char *where)
 
 void store_merge(const char *path)
 {
+    char own[STORE_PATH];
+
     if (found.n)
-        store_rows_merge(path, &found);
+        store_rows_merge(store_folder_own(path, own), &found);
 }

@@ -13,6 +13,8 @@
  * library's, the standard deviation of its logarithm, the number of jobs, and the day of the last
  * one since 1970.
  *
+ * A folder holds such a file for each user (store_folder.h).
+ *
  * A row that cannot be read is left out; a file that does not begin as above is not touched.
  *
  * The same rows, without a file, go from a communicator to later ones of its place in this process
@@ -68,7 +70,8 @@ uint64_t store_found(const char *where, struct store_rows *rows);
 void store_forget(const char *where);
 
 /* Put the notes into the file: other jobs' rows stay, and a row that both have is combined. Waits
-   for other jobs for a second at most. An error costs a line. */
+   for other jobs while they write, ten seconds at most. An error costs a line, and so do rows that
+   this job contradicts. */
 void store_merge(const char *path);
 
 void store_close(void);

@@ -17,7 +17,7 @@
 #include "shim/decide/base/say.h"
 #include "shim/decide/guard/guard_entry.h"
 
-enum { TRIES = 100, IDLE_TRIES = 30, TRY_NS = 10 * 1000 * 1000, MERGES = 4 };
+enum { TRIES = 1000, IDLE_TRIES = 30, TRY_NS = 10 * 1000 * 1000, MERGES = 4 };
 
 static const double between_jobs = .05; /* standard deviation of one ratio from job to job */
 static const double contradict = 3;     /* of their standard deviations: the machine is another */
@@ -229,7 +229,7 @@ void store_row_print(FILE *f, const struct store_row *r)
     fprintf(f, " jobs=%u day=%u\n", r->jobs, r->day);
 }
 
-void store_row_combine(struct store_row *old, const struct store_row *newer)
+int store_row_combine(struct store_row *old, const struct store_row *newer)
 {
     double a = evidence_ln(old->ratio), b = evidence_ln(newer->ratio),
            apart = a > b ? a - b : b - a;
@@ -239,13 +239,14 @@ void store_row_combine(struct store_row *old, const struct store_row *newer)
 
     if (apart > contradict * evidence_root(u + v)) {
         *old = *newer;
-        return;
+        return 1;
     }
     *old = *newer;
     old->ratio = evidence_exp((a / u + b / v) / (1 / u + 1 / v));
     old->spread = evidence_root(1 / (1 / u + 1 / v));
     old->spread = old->spread > finest ? old->spread : finest;
     old->jobs = jobs + 1;
+    return 0;
 }
 
 /* The newest first, then by key, so that two files of the same rows are the same. */
@@ -282,8 +283,8 @@ static struct stat look_at(const char *path)
 /*
  * Lock the folder, so that no lock file is left behind. Any reader of the folder can hold the lock
  * for ever, and a file system may have none. So the lock only keeps jobs from doing the same work
- * again (store_rows_merge). It is waited for while the jobs in front write the file, at most a
- * second. Returns a descriptor to be closed, which unlocks it, or -1.
+ * again (store_rows_merge). It is waited for while the jobs in front write the file, at most ten
+ * seconds. Returns a descriptor to be closed, which unlocks it, or -1.
  */
 static int lock_folder(const char *path)
 {
@@ -314,26 +315,53 @@ static void print_rows(FILE *f)
         store_row_print(f, &printed->row[i]);
 }
 
-/* The rows of the file, and these. Returns 0 or -1. */
-static int read_and_combine(const char *path, const struct store_rows *rows, struct store_rows *all)
+/* Was the faster way another one? was: a row of the file, and the one that contradicts it. */
+static int is_other_way(const struct store_row was[2])
 {
+    return (was[0].ratio < 1) != (was[1].ratio < 1);
+}
+
+/* A warning if a row chose what is the slower way by now. */
+static void say_wrong(const char *path, const struct store_row was[2], int wrong)
+{
+    say(is_other_way(was) ? CFG_LEVEL_WARN : CFG_LEVEL_INFO,
+        "COLLSHIM_STORE: %s: %d row%s wrong by now and replaced, e.g. %s from %llu bytes by "
+        "%s: %.0f %% of the library's time, now %.0f %%",
+        path, wrong, wrong == 1 ? " is" : "s are", plan_collective_name(was->collective),
+        (unsigned long long)was->bytes, was->algorithm, 100 * was[0].ratio, 100 * was[1].ratio);
+}
+
+/* The rows of the file, and these. Returns how many of the file's these contradict, with one
+   of them in was; or -1. */
+static int read_and_combine(const char *path, const struct store_rows *rows, struct store_rows *all,
+                            struct store_row was[2])
+{
+    int wrong = 0;
+
     if (store_rows_read(path, all))
         return -1;
     for (int i = 0; i < rows->n; i++) {
         struct store_row *there = store_rows_find(all, &rows->row[i]);
 
-        if (there)
-            store_row_combine(there, &rows->row[i]);
-        else
-            store_rows_set(all, &rows->row[i]);
+        struct store_row old = there ? *there : rows->row[i];
+
+        if (!there) {
+            store_rows_set(all, &old);
+        } else if (store_row_combine(there, &rows->row[i])) {
+            if (!wrong++ || !is_other_way(was)) {
+                was[0] = old;
+                was[1] = rows->row[i];
+            }
+        }
     }
     if (all->n)
         qsort(all->row, (size_t)all->n, sizeof *all->row, by_day);
-    return 0;
+    return wrong;
 }
 
 void store_rows_merge(const char *path, const struct store_rows *rows)
 {
+    struct store_row was[2];
     struct store_rows all;
     const char *why;
     int fd = lock_folder(path);
@@ -341,12 +369,15 @@ void store_rows_merge(const char *path, const struct store_rows *rows)
     for (int i = 0; i < MERGES; i++) {
         struct stat then = look_at(path);
 
-        if (read_and_combine(path, rows, &all))
+        int wrong = read_and_combine(path, rows, &all, was);
+        if (wrong < 0)
             break;
         printed = &all;
         int written = i == MERGES - 1 || is_as_read(path, &then);
         if (written && config_write_file(path, print_rows, &why) < 0)
             say(CFG_LEVEL_WARN, "COLLSHIM_STORE: cannot write %s: %s; it is as before", path, why);
+        else if (written && wrong)
+            say_wrong(path, was, wrong);
         store_rows_free(&all);
         if (written)
             break;

@@ -51,11 +51,12 @@ struct store_row *store_rows_find(const struct store_rows *rows, const struct st
 int store_rows_set(struct store_rows *rows, const struct store_row *r);
 
 /* Two jobs' findings as one: the precisions add up, unless they contradict each other. Then the
-   newer one counts. */
-void store_row_combine(struct store_row *old, const struct store_row *newer);
+   newer one counts. Returns whether they do. */
+int store_row_combine(struct store_row *old, const struct store_row *newer);
 
 /* Combine rows with those of the file. Jobs do so one after the other, unless a process holds the
-   folder's lock without writing; then one job's rows may be lost. Takes a second at most. */
+   folder's lock without writing; then one job's rows may be lost. Rows that these contradict cost a
+   line. Takes a third of a second, or ten while others write. */
 void store_rows_merge(const char *path, const struct store_rows *rows);
 
 void store_rows_free(struct store_rows *rows);

@@ -24,7 +24,7 @@ int ask_open(struct ask *a, const struct topo *t, int rank, struct xport *mpi)
     if (!rc)
         rc = engine_create(a->plan, mpi, &a->engine);
     if (!rc)
-        rc = engine_reserve(a->engine);
+        rc = engine_reserve(a->engine, 1);
     a->scratch = rc ? NULL : malloc(a->plan->scratch_bytes + 1);
     return a->scratch ? 0 : -ENOMEM;
 }

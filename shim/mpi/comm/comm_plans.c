@@ -137,7 +137,7 @@ static int add_form(struct mpi_comm *c, const struct plan_request *q,
     int rc = build(c, q, a, b);
 
     if (!rc && !c->nonblocking.first)
-        rc = engine_reserve(b->engine);
+        rc = engine_reserve(b->engine, 0);
     if (rc)
         unbuild(b);
     return rc;
@@ -197,7 +197,7 @@ static int reserve(const struct mpi_plan *p)
 
     for (int i = 0; i < 2 && !rc; i++)
         if (p->built[i].engine)
-            rc = engine_reserve(p->built[i].engine);
+            rc = engine_reserve(p->built[i].engine, 0);
     return rc;
 }
 

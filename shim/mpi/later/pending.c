@@ -345,7 +345,7 @@ int pending_reserve(struct pending *p)
         return 0;
     p->opened = 1;
     int rc = staging_reserve(&p->staging, &p->ready.call, p->ready.plan);
-    return rc ? rc : engine_reserve(p->ready.engine);
+    return rc ? rc : engine_reserve(p->ready.engine, 1);
 }
 
 void pending_keep(int more)

@@ -289,7 +289,7 @@ static int stage(struct mpi_comm *c, struct ready *ready)
 {
     ready->staged = 1;
     ready->failed = open_staging(&ready->staging, c, ready, settings.cfg.mode == CFG_MODE_VERIFY);
-    return ready->failed == -ENOMEM ? -ENOMEM : 0;
+    return ready->failed == -ENOMEM ? -ENOMEM : engine_reserve(ready->engine, 0);
 }
 
 enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
