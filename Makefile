@@ -123,7 +123,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-stuck test-page test-gpu sanitize fuzz soak coverage unit choices grade lint format bench site clean help different
+.PHONY: all install uninstall test test-programs test-stuck test-page test-gpu sanitize fuzz fuzz-mpi sanitize-mpi soak coverage unit choices grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/fuzz $(B)/test/yield.so $(B)/test/cores.so $(B)/test/trace.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
@@ -142,6 +142,8 @@ help:
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make fuzz       inputs made for every parser, SECONDS=60 each, by clang; ONLY=TARGET,... for some' \
+	  'make fuzz-mpi   random MPI programs with collshim and without, PROGRAMS=100 from SEED=1 on' \
+	  'make sanitize-mpi  the MPI suites with backends and helpers under sanitizers' \
 	  'make soak       does a long job keep more and more? a million calls, 100,000 communicators' \
 	  'make coverage   which lines of the product the tests run (needs gcovr)' \
 	  'make bench      the A/B suite on the emulated cluster' \
@@ -345,6 +347,12 @@ waits: all test-programs
 # Inputs for every parser: all that are kept, or made for a minute each, by clang's libFuzzer.
 fuzz:
 	@test/fuzz/run.sh --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(if $(ONLY),--only $(ONLY)) $(B)
+# Random MPI programs with collshim and without; the MPI suites under sanitizers.
+fuzz-mpi: all test-programs
+	@test/fuzz/programs.sh --programs $(or $(PROGRAMS),100) --seed $(or $(SEED),1) $(B)
+sanitize-mpi: all test-programs
+	@test/mpi/sanitize.sh --kind address $(B)
+	@test/mpi/sanitize.sh --kind thread --only results,nonblocking $(B)
 # How good the choice of algorithms is by the model.
 choices: $(B)/test/bench_choices
 	@$<

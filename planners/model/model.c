@@ -3,6 +3,7 @@
 #include "planners/model/model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,16 +119,17 @@ static int open_model(struct model *m, const struct topo *t)
     int rc = model_links_open(t, &m->links);
 
     if (!rc)
-        rc = model_streams_open(m->plan, t->nranks, &m->streams);
+        rc = model_streams_open(m->plan, m->nplans, m->fold, &m->streams);
     if (rc)
         return rc;
+    m->links.folded = m->fold != NULL;
     uint32_t n = m->streams.n, most = model_links_most(&m->links) + 2;
     struct model_flows flows = {0};
     if ((uint64_t)n * most > UINT32_MAX)
         return -E2BIG;
     struct model_use *use = malloc(most * sizeof *use);
-    m->first_op = malloc((size_t)t->nranks * sizeof *m->first_op);
-    for (int r = 0; m->first_op && r < t->nranks; r++) {
+    m->first_op = malloc((size_t)m->nplans * sizeof *m->first_op);
+    for (int r = 0; m->first_op && r < m->nplans; r++) {
         m->first_op[r] = nops;
         nops += m->plan[r]->nops;
     }
@@ -187,11 +189,9 @@ static int report(const struct model *m, struct model_result *result)
     return 0;
 }
 
-/* One simulation with chunks of that size. */
-static int attempt(const struct topo *t, const struct plan *const *plan, uint64_t chunk,
-                   struct model_result *result)
+/* One simulation with chunks of m's size. */
+static int attempt(const struct topo *t, struct model m, struct model_result *result)
 {
-    struct model m = {.plan = plan, .chunk = chunk};
     int rc = open_model(&m, t);
 
     if (!rc) {
@@ -204,35 +204,55 @@ static int attempt(const struct topo *t, const struct plan *const *plan, uint64_
 }
 
 /* The chunk to simulate: the plans' own, doubled while there are too many and it makes fewer. */
-static int choose_chunk(const struct plan *const *plan, int nranks, uint64_t *chunk)
+static int choose_chunk(struct model *m, uint64_t most)
 {
     struct model_streams s;
-    int rc = model_streams_open(plan, nranks, &s);
+    int rc = model_streams_open(m->plan, m->nplans, m->fold, &s);
 
     if (rc)
         return rc;
-    uint64_t least = model_streams_chunks(&s, plan, UINT64_MAX);
-    *chunk = plan[0]->chunk_bytes;
-    while (*chunk < UINT64_MAX / 2) {
-        uint64_t n = model_streams_chunks(&s, plan, *chunk);
-        if (n <= MODEL_CHUNKS || n == least)
+    uint64_t least = model_streams_chunks(&s, m->plan, UINT64_MAX);
+    m->chunk = m->plan[0]->chunk_bytes;
+    while (m->chunk < UINT64_MAX / 2) {
+        uint64_t n = model_streams_chunks(&s, m->plan, m->chunk);
+        if (n <= most || n == least)
             break;
-        *chunk *= 2;
+        m->chunk *= 2;
     }
     model_streams_close(&s);
     return least > MODEL_MOST_CHUNKS ? -E2BIG : 0;
 }
 
-int model_run(const struct topo *t, const struct plan *const *plan, struct model_result *m)
+static int run(const struct topo *t, struct model m, uint64_t chunks, struct model_result *result)
 {
-    uint64_t chunk;
-    int rc = choose_chunk(plan, t->nranks, &chunk);
+    int rc = choose_chunk(&m, chunks);
 
     if (rc)
         return rc;
-    while ((rc = attempt(t, plan, chunk, m)) == -EDEADLK && chunk > plan[0]->chunk_bytes)
-        chunk /= 2;
+    while ((rc = attempt(t, m, result)) == -EDEADLK && m.chunk > m.plan[0]->chunk_bytes)
+        m.chunk /= 2;
     return rc;
+}
+
+int model_run_within(const struct topo *t, const struct plan *const *plan, uint64_t chunks,
+                     double seconds, struct model_result *m)
+{
+    return run(t, (struct model){.plan = plan, .nplans = t->nranks, .most_s = seconds}, chunks, m);
+}
+
+int model_run_folded(const struct topo *t, const struct plan *const *plan, unsigned by,
+                     struct model_result *m)
+{
+    struct model_fold fold = {t, by};
+    struct model one = {
+        .plan = plan, .nplans = topo_node_size(t, 0), .fold = &fold, .most_s = (double)INFINITY};
+
+    return run(t, one, MODEL_CHUNKS, m);
+}
+
+int model_run(const struct topo *t, const struct plan *const *plan, struct model_result *m)
+{
+    return model_run_within(t, plan, MODEL_CHUNKS, (double)INFINITY, m);
 }
 
 double model_link_busy(const struct model_result *m, const struct model_link *l)

@@ -53,6 +53,7 @@
 #ifndef COLLSHIM_PLANNERS_MODEL_H
 #define COLLSHIM_PLANNERS_MODEL_H
 
+#include "planners/model/model_fold.h"
 #include "planners/model/model_links.h"
 #include "planners/plan/plan.h"
 
@@ -85,6 +86,15 @@ double model_link_busy(const struct model_result *m, const struct model_link *l)
  * untouched.
  */
 int model_run(const struct topo *t, const struct plan *const *plan, struct model_result *m);
+
+/* The same with at most `chunks` chunks instead of MODEL_CHUNKS, and -ETIME if it takes longer than
+   so many simulated seconds. */
+int model_run_within(const struct topo *t, const struct plan *const *plan, uint64_t chunks,
+                     double seconds, struct model_result *m);
+/* The same from the plans of node 0's ranks, where all nodes are alike (model_fold_suits) and their
+   plans are in a way of `by`, of which one is enough. */
+int model_run_folded(const struct topo *t, const struct plan *const *plan, unsigned by,
+                     struct model_result *m);
 void model_free(struct model_result *m);
 
 #endif

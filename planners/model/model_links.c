@@ -167,7 +167,8 @@ static uint32_t rails(const struct model_links *l, int rank, enum model_link_kin
                       struct model_use *use, double *latency_ns)
 {
     const struct topo_rank *r = &l->t->rank[rank];
-    uint32_t first = l->first[kind] + (uint32_t)r->node * (uint32_t)l->t->nrails, n = 0;
+    uint32_t node = l->folded ? 0 : (uint32_t)r->node;
+    uint32_t first = l->first[kind] + node * (uint32_t)l->t->nrails, n = 0;
     double all = 0;
 
     for (int rail = 0; rail < l->t->nrails; rail++)

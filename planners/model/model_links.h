@@ -34,6 +34,7 @@ const char *model_link_name(enum model_link_kind kind);
 
 struct model_links {
     const struct topo *t;             /* borrowed */
+    int folded;                       /* node 0's links stand for those of all */
     uint32_t n;                       /* links */
     uint32_t first[MODEL_LINK_KINDS]; /* the first of a kind */
     uint32_t *node[MODEL_LINK_KINDS]; /* [nnodes + 1] owned: of MESH and SOCKET, the first of a

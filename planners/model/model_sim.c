@@ -229,6 +229,7 @@ int model_simulate(struct model *m)
         look_again(m, i);
     settle(m);
     while (step(m))
-        ;
+        if (m->now > m->most_s)
+            return -ETIME;
     return unfinished(m) ? -EDEADLK : 0;
 }

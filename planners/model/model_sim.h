@@ -39,7 +39,9 @@ struct waiter {
 };
 
 struct model {
-    const struct plan *const *plan;
+    const struct plan *const *plan; /* [nplans] */
+    const struct model_fold *fold;  /* NULL: the plans of all ranks */
+    int nplans;
     struct model_links links;
     struct model_streams streams;
     struct fair fair;       /* flow i is stream i */
@@ -54,11 +56,11 @@ struct model {
     double *before;  /* [streams] owned: for fair_settle */
     double *carried; /* [links] owned: bytes */
     uint64_t chunk;
-    double now;
+    double now, most_s;
 };
 
-/* Run to the end, from m->now = 0. Returns 0, or -EDEADLK if chunks are left that nothing can
- * start. */
+/* Run to the end, from m->now = 0. Returns 0, -ETIME once it is past m->most_s, or -EDEADLK if
+ * chunks are left that nothing can start. */
 int model_simulate(struct model *m);
 
 #endif

@@ -69,8 +69,8 @@ static int collect(const struct plan *const *plan, int nranks, struct receivers 
 }
 
 /* Add what one queue is the origin of; receives come with the send that meets them. */
-static int add(struct model_streams *s, const struct plan *const *plan, int rank, uint32_t queue,
-               const struct receivers *all)
+static int add(struct model_streams *s, const struct plan *const *plan, const struct model_fold *f,
+               int rank, uint32_t queue, const struct receivers *all)
 {
     const struct plan *p = plan[rank];
     const struct plan_queue *q = &p->queues[queue];
@@ -83,11 +83,11 @@ static int add(struct model_streams *s, const struct plan *const *plan, int rank
     s->n++;
     if (q->kind != PLAN_SEND)
         return 0;
-    const struct plan *peer = plan[q->peer];
-    struct receiver key = {rank, q->tag, 0};
-    const struct receiver *r =
-        bsearch(&key, all->found + all->first[q->peer],
-                all->first[q->peer + 1] - all->first[q->peer], sizeof key, by_sender);
+    int to = model_fold_rank(f, q->peer);
+    const struct plan *peer = plan[to];
+    struct receiver key = {model_fold_sender(f, rank, q->peer), q->tag, 0};
+    const struct receiver *r = bsearch(&key, all->found + all->first[to],
+                                       all->first[to + 1] - all->first[to], sizeof key, by_sender);
     if (!r || !same_lengths(p, q, peer, &peer->queues[r->queue]))
         return -EDEADLK;
     now->to = q->peer;
@@ -105,7 +105,8 @@ static int add(struct model_streams *s, const struct plan *const *plan, int rank
     return 0;
 }
 
-int model_streams_open(const struct plan *const *plan, int nranks, struct model_streams *s)
+int model_streams_open(const struct plan *const *plan, int nranks, const struct model_fold *f,
+                       struct model_streams *s)
 {
     struct receivers all = {0};
     uint32_t nqueues = 0, sends = 0, receives = 0;
@@ -120,7 +121,7 @@ int model_streams_open(const struct plan *const *plan, int nranks, struct model_
         for (uint32_t q = 0; !rc && q < plan[r]->nqueues; q++) {
             sends += plan[r]->queues[q].kind == PLAN_SEND;
             receives += plan_receives(plan[r]->queues[q].kind);
-            rc = add(s, plan, r, q, &all);
+            rc = add(s, plan, f, r, q, &all);
         }
     if (!rc && sends != receives)
         rc = -EDEADLK;

@@ -6,6 +6,7 @@
 #ifndef COLLSHIM_PLANNERS_MODEL_STREAMS_H
 #define COLLSHIM_PLANNERS_MODEL_STREAMS_H
 
+#include "planners/model/model_fold.h"
 #include "planners/plan/plan.h"
 
 enum { MODEL_DEPTH = 4 /* chunks of a queue in flight (transports/engine/engine.c) */ };
@@ -34,9 +35,11 @@ struct model_streams {
     uint32_t n;
 };
 
-/* Pair the queues of the plans of nranks ranks. 0, -ENOMEM, or -EDEADLK where a queue has no match
-   at its peer or the two do not move the same bytes. */
-int model_streams_open(const struct plan *const *plan, int nranks, struct model_streams *s);
+/* Pair the queues of the plans of nranks ranks; of node 0's ranks alone if f says how nodes are
+   alike, with messages to other nodes as their peers of node 0 get them. 0, -ENOMEM, or -EDEADLK
+   where a queue has no match at its peer or the two do not move the same bytes. */
+int model_streams_open(const struct plan *const *plan, int nranks, const struct model_fold *f,
+                       struct model_streams *s);
 void model_streams_close(struct model_streams *s);
 
 /* How many chunks of so many bytes all of them have. */

@@ -54,7 +54,7 @@ void fuzz_spool(const uint8_t *data, size_t size)
         fuzz_command(cli_site, (char *[]){name, path, forms[i], NULL}, i == 0);
 }
 
-/* What was read has a size for each pair of ranks. */
+/* A demand that is taken has a size for each pair of ranks. */
 void fuzz_demand(const uint8_t *data, size_t size)
 {
     char why[128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzzing: a target takes any bytes and reads them as the product reads them from a file, a
- * process or the network. What must hold for all bytes is asserted; the sanitizers see the rest.
+ * process or the network. A target asserts what must hold for all bytes; sanitizers see the rest.
  * One program has all targets (targets.def). Linked with libFuzzer it makes inputs for the one that
  * FUZZ_TARGET names; linked with replay.c it runs the inputs that are kept.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a helper takes from its owner. Both are of one user and one build; what is read is checked
-   for bounds all the same. */
+/* Orders and plans that a helper takes from its owner. Both are of one user and one build, but
+   bounds are checked all the same. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

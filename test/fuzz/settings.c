@@ -22,7 +22,7 @@ static void load(char **environment)
     fuzz_must_be_plain(c.rules.left_out, strlen(c.rules.left_out));
     for (int i = 0; i < CFG_COUNT; i++) {
         cfg_value_text(&c, (enum cfg_id)i, value, sizeof value);
-        /* What names another file would have it read. */
+        /* These name other files, which would be read. */
         int is_file = i == CFG_config || i == CFG_test_site;
         snprintf(line[i], sizeof line[i], "%.60s=%s", cfg_rows[i].variable, is_file ? "" : value);
         printed[i] = line[i];

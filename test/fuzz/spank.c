@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Slurm's plugin, in slurmstepd, which begins as root: the option's value and LD_PRELOAD are the
- * user's. What it writes to the node's log is plain, and LD_PRELOAD names ours once.
+ * user's. Lines for the node's log are plain, and LD_PRELOAD names ours once.
  */
 #include <stdarg.h>
 

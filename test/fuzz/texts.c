@@ -15,7 +15,7 @@
 #include "shim/decide/store/store.h"
 #include "test/fuzz/fuzz.h"
 
-/* What is printed is read again as the same topology. */
+/* A topology that is printed reads as the same one. */
 void fuzz_topology(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size), why[256];

@@ -99,6 +99,11 @@ inherits() {
     want_recalled 4 1
     want_recalled 2 0
     finish
+
+    right "the guard tries what the model finds, which costs do not, on all ranks alike" 4 COLLSHIM_MIN_BYTES=32768 \
+        COLLSHIM_LOG=info COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@400Gbit link_shm:2GB/s' -- "$programs/inherit" SEED
+    [[ "$err" == *'allreduce is rerouted by linear'* ]] || complain "linear was not tried"
+    finish
 }
 
 # On a file system without room: the old store stays.

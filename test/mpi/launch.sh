@@ -76,7 +76,8 @@ finish() {
 settle() {
     local pair
     local -A value=()
-    for pair in "LD_PRELOAD=$preload${yielding[$kin]:+:${yielding[$kin]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_TEST_SHARE=0 COLLSHIM_TEST_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
+    # SANITIZER_RUNTIME: of sanitize.sh, in front of all others
+    for pair in "LD_PRELOAD=${SANITIZER_RUNTIME-}$preload${yielding[$kin]:+:${yielding[$kin]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_TEST_SHARE=0 COLLSHIM_TEST_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
         value[${pair%%=*}]=${pair#*=}
     done
     [ -z "$folder" ] || [ -z "${value[LD_LIBRARY_PATH]-}" ] || value[LD_LIBRARY_PATH]+=:$folder

@@ -30,6 +30,14 @@ for row in "${rows[@]}"; do
     jq -e '[.nccl.collectives[] | select(.collective | test("reduce")) | .native == {}] | all and length == 3' "$tmp/report.nccl"
   [ -n "$quick" ] && break
 done
+printf 'for i in all { multicast(i; all; block i) }\n' >"$tmp/allgather.text"
+preloaded 'compositions as text, 3 hosts' "${every[@]}" \
+  COLLSHIM_ALGORITHM="allreduce=text:$root/docs/samples/allreduce.text,allgather=text:$tmp/allgather.text" \
+  "$ranks" --ranks 6 --hosts 3 --count 703 reductions moves
+check 'they are rerouted' test "$(rerouted allgather)" -gt 0 -a "$(rerouted allreduce)" -gt 0
+preloaded 'a text that is no allreduce' "${every[@]}" COLLSHIM_ALGORITHM="allreduce=text:$tmp/allgather.text" \
+  "$ranks" --ranks 6 --hosts 3 --count 703 reductions
+check 'it is refused, and said once' test "$(rerouted allreduce)-$(grep -c 'it is no allreduce.*runs natively' "$tmp/printed")" = 0-1
 preloaded 'as it chooses, 4 processes' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 "${all[@]}"
 preloaded 'as it chooses, threads' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 --threads --count 703 "${prompt[@]}"
 preloaded 'as it chooses, one rank' "${every[@]}" "$ranks" --ranks 1 --count 703 "${all[@]}"

@@ -52,7 +52,7 @@ struct asked {
     const char *output;
 };
 
-/* What is written, for a function that is given no more than a stream. */
+/* The file to write, for a function that is given no more than a stream. */
 static struct {
     const char *path, *origin, *text; /* borrowed */
 } output;

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "config/settings/settings.h"
-#include "planners/choose/choose.h"
+#include "planners/choose/simulated.h"
 #include "planners/links/rates.h"
 
 static int take_size(const struct request *r, const char *option, const char *text, size_t *bytes)
@@ -76,10 +76,11 @@ static int choose_algorithm(struct request *r)
 {
     struct plan_candidate best;
 
-    if (!plan_candidates(&r->q, &best, 1) && !plan_candidates_all(&r->q, &best, 1))
+    if (!simulated_candidates(&r->q, &best, 1) && !plan_candidates_all(&r->q, &best, 1))
         return cli_fail("no algorithm serves %s yet; the library's own runs",
                         plan_collective_name(r->q.collective));
     r->algorithm = best.algorithm;
+    r->q.recipe = best.recipe;
     r->q.chunk_bytes = best.chunk_bytes;
     return CLI_OK;
 }

@@ -227,7 +227,7 @@ static int descend(struct search *s, int key, double *here)
 
     memcpy(best, s->value, sizeof best);
     for (int i = 0; i < s->of[key].n && !is_over(s); i++)
-        for (int again = 0; again <= (key == HIERARCHY); again++) {
+        for (int again = 0; again < (key == HIERARCHY ? 2 : 1); again++) {
             memcpy(s->value, best, sizeof best);
             s->value[key] = i;
             if (again) /* it may make no such rings */

@@ -3,6 +3,7 @@
  * `collshim sim`: how long a collective should take, by the model of planners/model/model.h, beside
  * the bound of the links.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/base/json.h"
@@ -39,10 +40,56 @@ struct outcome {
     struct model_result m;
 };
 
+/* Build the plan of a rank of node 0, and see in which ways (enum model_fold_by) those of its place
+   on some other nodes are the same; 0: none, or it cannot be built. */
+static unsigned build_folded(struct plan_request q, const struct plan_algorithm *a, int local,
+                             struct plan **plan)
+{
+    const struct topo *t = q.topo;
+    const int nodes[] = {1, t->nnodes / 3, t->nnodes / 2, t->nnodes - 1};
+    unsigned by = MODEL_FOLD_SHIFTED | MODEL_FOLD_TURNED;
+
+    q.rank = local;
+    if (a->build(&q, plan))
+        return 0;
+    for (size_t i = 0; by && i < sizeof nodes / sizeof *nodes; i++) {
+        struct plan *other = NULL;
+
+        q.rank = topo_node_rank(t, nodes[i], local);
+        by &= a->build(&q, &other) ? 0 : model_fold_by(t, *plan, other);
+        plan_free(other);
+    }
+    return by;
+}
+
+/* Where ranks are many and nodes alike, one node stands for all. Returns whether it could. */
+static int predict_folded(const struct request *r, const struct plan_algorithm *a,
+                          struct outcome *o)
+{
+    enum { FOLD_FROM = 1024 };
+    int ranks = topo_node_size(r->topo, 0);
+    unsigned by = MODEL_FOLD_SHIFTED | MODEL_FOLD_TURNED;
+
+    if (r->topo->nranks < FOLD_FROM || r->counts || r->demand ||
+        plan_is(r->q.collective, PLAN_ROOTED) || !model_fold_suits(r->topo))
+        return 0;
+    struct plan **plan = calloc((size_t)ranks, sizeof *plan);
+    for (int l = 0; l < ranks && by; l++)
+        by &= plan ? build_folded(r->q, a, l, &plan[l]) : 0;
+    int done = by && !model_run_folded(r->topo, (const struct plan *const *)plan, by, &o->m);
+    for (int l = 0; plan && l < ranks; l++)
+        plan_free(plan[l]);
+    free(plan);
+    return done;
+}
+
 static void predict(const struct request *r, const struct plan_algorithm *a, struct outcome *o)
 {
     struct request_plans p;
 
+    *o = (struct outcome){.algorithm = a};
+    if (predict_folded(r, a, o))
+        return;
     *o = (struct outcome){.algorithm = a, .rc = request_build(r, a, &p)};
     if (!o->rc)
         o->rc = model_run(r->topo, (const struct plan *const *)p.plan, &o->m);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/choose/guarded.h"
 
+#include <pthread.h>
+#include <string.h>
+
+#include "config/base/hash.h"
+#include "planners/choose/simulated.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/choose/candidates.h"
 #include "shim/mpi/comm/comm.h"
@@ -112,9 +117,60 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     return o;
 }
 
+/* What calls on communicators of the same place found before. Any thread. */
+enum { SIMULATED_KEPT = 64 };
+static struct simulated_before {
+    uint64_t key; /* 0: free */
+    double found[SIMULATED];
+} before[SIMULATED_KEPT];
+static pthread_mutex_t before_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t simulated_key(const struct mpi_comm *c, const struct mpi_call *call,
+                              const struct plan_candidate *first)
+{
+    const uint64_t all[] = {
+        call->collective,     mpi_guard_kind(c, call),      call->total,
+        call->request.nbytes, (uint64_t)call->request.root, (uintptr_t)first->algorithm,
+        first->chunk_bytes};
+
+    return hash_bytes(topo_hash(c->topo), all, sizeof all) | 1;
+}
+
+static void simulate(const struct mpi_comm *c, const struct mpi_call *call,
+                     const struct plan_candidate *list, double found[SIMULATED])
+{
+    uint64_t key = simulated_key(c, call, list);
+    struct simulated_before *b = &before[key / 2 % SIMULATED_KEPT];
+
+    pthread_mutex_lock(&before_lock);
+    if (b->key != key) {
+        b->key = key;
+        simulated_find(&call->request, list, b->found);
+    }
+    memcpy(found, b->found, sizeof b->found);
+    pthread_mutex_unlock(&before_lock);
+}
+
+/* The model looks for a better way than costs do, on rank 0, and tells the others. */
+static int prefer_simulated(struct mpi_comm *c, struct mpi_call *call, struct plan_candidate *list,
+                            int n)
+{
+    double found[SIMULATED] = {0}, began = count_now();
+
+    if (!simulated_is_worth_it(&call->request, list, n))
+        return n;
+    if (c->rank == 0)
+        simulate(c, call, list, found);
+    if (!agree_on_largest(c, found, SIMULATED))
+        n = simulated_prefer(found, list, n, PLAN_CANDIDATES);
+    if (call->begun > 0)
+        call->begun += count_now() - began;
+    return n;
+}
+
 /* Let the guard pick between the library and the candidates. */
 static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e,
-                                       const struct mpi_call *call, const struct tuning_row *row)
+                                       struct mpi_call *call, const struct tuning_row *row)
 {
     int slot;
 
@@ -123,6 +179,8 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
         struct plan_candidate list[GUARD_REROUTES];
         int n = mpi_find_candidates(call, row, list);
 
+        if (!row)
+            n = prefer_simulated(c, call, list, n);
         guard_begin(&c->measured.guard, e, call->total, list, n);
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
@@ -139,6 +197,7 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
 struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
                                const struct tuning_row *row)
 {
+    struct mpi_call own = *call;
     unsigned kind = mpi_guard_kind(c, call);
     struct guard_entry *e = guard_find(&c->measured.guard, call->collective, kind, call->total);
 
@@ -146,7 +205,7 @@ struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
         return run_natively(call, REASON_FULL);
     if (e->best == GUARD_NATIVE && guard_settled(e))
         return run_natively(call, e->why ? e->why : REASON_SLOWER);
-    return pick_and_run(c, e, call, row);
+    return pick_and_run(c, e, &own, row);
 }
 
 void mpi_guarded_catch_up(struct mpi_comm *c, struct mpi_call *call)

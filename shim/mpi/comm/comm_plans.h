@@ -27,7 +27,7 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
  * ranks alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree,
  * collective, with nothing pending; no rank asks where none has limited memory
  * (reserve_is_limited). well: this rank has them. *rc: 0, or a code as of engine_run. Returns 1 if
- * all ranks have them. Later calls need no memory for them and cannot fail for want of it.
+ * all ranks have them. Later calls need memory for their buffers alone.
  */
 void mpi_comm_prepare(struct mpi_comm *c);
 void mpi_comm_prepared(struct mpi_comm *c);

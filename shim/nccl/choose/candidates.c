@@ -44,7 +44,7 @@ static int without_library(struct plan_candidate *way, int n)
     return left;
 }
 
-/* Can the recipe be built for the call? Says why not once per collective. */
+/* Can the recipe be built for the call? Rank 0 says why not once per collective. */
 static int recipe_suits(const struct plan_request *q, const struct plan_algorithm *a)
 {
     static int said[COLL_COUNT];
@@ -52,7 +52,7 @@ static int recipe_suits(const struct plan_request *q, const struct plan_algorith
 
     if (!a || !q->recipe || !a->accepts || a->accepts(q, why, sizeof why) == 0)
         return 1;
-    if (!__atomic_exchange_n(&said[q->collective], 1, __ATOMIC_RELAXED))
+    if (!q->rank && !__atomic_exchange_n(&said[q->collective], 1, __ATOMIC_RELAXED))
         say(CFG_LEVEL_WARN, "NCCL %s=%s(%s) on %d ranks: %s (it runs natively)",
             plan_collective_name(q->collective), a->name, q->recipe, q->topo->nranks, why);
     return 0;
