@@ -68,7 +68,7 @@ void waits_print_cause(json_t *site)
         fputs("is waiting for one rank or another; spread the work before the call evenly", stdout);
     else
         printf("is waiting for %s: its work before the call takes %s%.3g times the others'",
-               rank_text(late, text), work > 1000 ? "over " : "", work > 1000 ? 1000 : work);
+               rank_text(late, text), work > 999 ? "over " : "", work > 999 ? 999 : work);
 }
 
 void waits_print(json_t *root)
