@@ -106,7 +106,7 @@ OVERHEAD      := $(B)/pic/bench/overhead
 # Objects with CUDA's headers, and with NCCL's as well.
 WITH_CUDA_H := $(CUDA_OBJ) $(SIM_OBJ) $(GPU_TEST_OBJ) $(NO_YAML) $(COLLABORATIVE_OBJ)
 WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERHEAD)/%.o,nccl enqueue null_nccl) \
-               $(call pic,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c test/nccl/board/board.c)
+               $(call pic,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c test/nccl/board/board.c test/nccl/hang/hang.c)
 
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
@@ -117,7 +117,7 @@ TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)
            $(FAMILIES:%=$(B)/collshim-forms-%) $(FAMILIES:%=$(B)/collshim-never-%) \
            $(addprefix $(B)/test/,bench_plan bench_choices bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
-NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
+NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board nccl_hang)
 MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/mpi/*.c))) \
              $(foreach f,$(FORTRAN),$(patsubst %.f90,$(B)/$(f)/%,$(filter-out \
                $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
@@ -319,6 +319,9 @@ $(call program,test/plugin_real,$(call pic,$(addprefix test/nccl_plugin/,real.c 
 # Linked with the stand-in, which has the real library's symbols; the loader picks the one to run with.
 $(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda/cuda_driver.c) \
   $(B)/ncclsim/libnccl.so.2,-ldl -lm -lpthread)
+# A job that hangs.
+$(call program,test/nccl_hang,$(call pic,test/nccl/hang/hang.c transports/cuda/cuda_driver.c) \
+  $(B)/ncclsim/libnccl.so.2,-ldl -lpthread)
 # The notice board, alone.
 $(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shim/nccl/board/*.c)),-lpthread)
 # One program with NCCL opened at run time, linked, and linked statically.
@@ -341,6 +344,9 @@ faults: all test-programs
 	test/faults/run.sh $(B)
 unit: $(B)/unit
 	@$<
+# Is the rank named that makes others wait? Trials, as a table.
+waits: all test-programs
+	bench/waits
 # Inputs for every parser: all that are kept, or made for a minute each, by clang's libFuzzer.
 fuzz:
 	@test/fuzz/run.sh --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(if $(ONLY),--only $(ONLY)) $(B)

@@ -32,6 +32,13 @@ static const char *const origin_text[] = {"default", "site", "file", "environmen
 /* Names that belong to the project's own tools, not to this table. */
 static const char *const tool_prefixes[] = {"COLLSHIM_FABRIC", "COLLSHIM_BENCH"};
 
+const char *const cfg_origin_texts[] = {
+    [CFG_FROM_DEFAULT] = "default",
+    [CFG_FROM_SITE] = "site",
+    [CFG_FROM_FILE] = "file",
+    [CFG_FROM_ENVIRONMENT] = "environment",
+};
+
 const struct cfg_row cfg_rows[CFG_ALL] = {
 #define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
     {.name = #field_,                                                                              \

@@ -26,6 +26,7 @@ enum cfg_shm { CFG_SHM_ON, CFG_SHM_COPY, CFG_SHM_OFF };
 enum cfg_signal { CFG_SIGNAL_NONE, CFG_SIGNAL_USR1, CFG_SIGNAL_USR2 };
 enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
 enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_SITE, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
+extern const char *const cfg_origin_texts[]; /* "default", ... */
 
 #define CFG_TEXT_MAX 512
 

@@ -61,6 +61,7 @@ narrow() { "$@" >out && [[ -s out ]] && ! grep -E '^.{81}' out | grep -E '[^ ] +
 for file in full run sites rails; do
     check "report $file.json: 80 columns" narrow "$collshim" report --all "$file.json"
 done
+check "report --diff: 80 columns" narrow "$collshim" report --diff sites.json new.json
 check "site: 80 columns" narrow "$collshim" site spool
 check "--wide has what 80 columns leave out" grep 'ranks .* p99 .* algorithm' <("$collshim" report --wide full.json)
 

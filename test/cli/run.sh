@@ -403,7 +403,7 @@ jq '.sites[0].calls = "many"' sites.json >wrong.json
 expect 1 "wrong.json: JSON, but no report" "$collshim" report wrong.json
 with_sites new.json "$(site /no/lib.so null 4660 2 "$trial")" "$(site /no/lib.so null 4999 0.1 "$trial")"
 expect 0 "Collectives took 3 s of all ranks, then 4.2 s" "$collshim" report --diff sites.json new.json
-expect 0 "    0.25x" "$collshim" report --diff sites.json new.json
+expect 0 "    0.25x" "$collshim" report --wide --diff sites.json new.json
 expect 0 "Next: look at lib.so+0x1234, which makes up 100 % of the loss." "$collshim" report --diff sites.json new.json
 expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff sites.json sites.json
 jq '.saved = {rank_seconds: 0, plus_minus: 0, calls_without_comparison: 90}' sites.json >alone.json

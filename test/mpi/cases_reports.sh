@@ -14,6 +14,20 @@ no_report() {
     finish
 }
 
+# Of each Allreduce the report names the rank that came last by the program's own clock, and its trace shows that.
+want_late() {
+    [ "$(jq -r '.trace[] | select(.collective == "allreduce") | "\(.call) \(.late)"' "$tmp/report.json" 2>&1)" = \
+        "$(sed -nE 's/^call ([0-9]+): delayed [0-9]+, last ([0-9]+),.*/\1 \2/p' <<<"$out")" ] ||
+        complain "other ranks are named: $(jq -c '.trace[] | select(.collective == "allreduce")' "$tmp/report.json" 2>&1)"
+    jq -e '(.by_rank | length) == 3 and any(.sites[]; .collective == "barrier" and .calls == 30 and .waiting.calls == 10) and
+        any(.sites[]; .collective == "allreduce" and .waiting.seconds > 0.5)' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "not so: $(jq -c '.by_rank, .sites[].waiting' "$tmp/report.json" 2>&1)"
+    "$build/collshim" report "$tmp/report.json" --trace "$tmp/trace.json" 2>&1 | grep -q '% of this allreduce .* is waiting for ' ||
+        complain "collshim report does not tell"
+    jq -e '.traceEvents | ([.[] | select(.name == "thread_name")] | length) == 3 and ([.[] | select(.ph == "s")] | length) >= 20' \
+        "$tmp/trace.json" >/dev/null 2>&1 || complain "no trace: $(head -c 300 "$tmp/trace.json" 2>&1)"
+}
+
 smoke_reports() {
     local place=$tmp/places
 
@@ -31,6 +45,10 @@ smoke_reports() {
 
     quiet "a report on stdout" 2 COLLSHIM_REPORT=/dev/stdout -- "$programs/ordinary"
     [ "$(sed -n '/^{$/,/^}$/p' <<<"$out" | jq -r '.ranks')" = 2 ] || complain "it is not there, or not whole"
+    finish
+
+    quiet "the rank that made the others wait is named" 3 -- "$programs/late" SEED 10 50000
+    want_late
     finish
 
     begin "a job that is killed leaves what was counted so far"

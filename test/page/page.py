@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The claims about pages; test/page/run.sh makes them. Arguments: the pages full, hostile, many and site."""
+"""The claims about pages; test/page/run.sh makes them. Arguments: the pages full, hostile, many, site and wrong."""
 import sys
 
 from browser import Browser
@@ -70,7 +70,7 @@ def hostile(browser, path, parts):
     claim(f"{path}: the console is silent after unfolding all", not browser.complaints, browser.complaints)
 
 
-def main(full, bad, many, site):
+def main(full, bad, many, site, wrong):
     browser = Browser()
     grounds = [seen(browser, full, PARTS, view) for view in VIEWS]
     claim("dark is dark", grounds[1] == grounds[3] == "rgb(20, 20, 22)" and grounds[0] == "rgb(246, 246, 243)", grounds)
@@ -81,6 +81,9 @@ def main(full, bad, many, site):
     seen(browser, many, PARTS, (390, "light", "screen"))
     squares = browser.value("document.querySelectorAll('#ranks .heat:first-of-type i').length")
     claim("4,096 ranks: a square each", browser.value("document.querySelector('#ranks .heat').children.length") == 4096, squares)
+    seen(browser, wrong, ["tiles", "next", "waiting", "sites", "times", "rails", "reasons", "choices"], (1400, "light", "screen"))
+    said = browser.value("document.querySelector('main').textContent")
+    claim("values of another type: the page names the parts that cannot be drawn", said.count("cannot be drawn") == 3, said[:2000])
     browser.close()
     print(f"{passed} passed, {failed} failed")
     return failed > 0

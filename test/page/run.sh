@@ -20,14 +20,19 @@ report() {
     "$collshim" report "$1.json" --html "$1.html" >/dev/null
 }
 report full 64 ""
-# What HTML, its attributes, SVG, a script's text, a template, a style and a terminal would obey
+# Text that HTML, its attributes, SVG, a script, a template, a style or a terminal would obey
 report hostile 20 $'</script><script>injected=1</script><img src=x onerror=injected=2>"\'><svg onload=injected=3>]]>-->${injected=4}<!--<script>\e[2J\u202e\u2028url(http://127.0.0.1:9/)'
 report many 4096 ""
+# Values that `report` does not check, of other types than they should be
+jq '.by_rank = [null, 3] | .trace = [{}, 5] | .changed = 1 | .origins = [] | .saved = "x" | .job.hosts = 0 |
+    .sites |= map(.waiting = 7) | .sites[3].waiting = {seconds: 1, moving: 0, late: [null, "x"]} |
+    .sites[4].waiting = {seconds: "a", moving: [], late: {}}' full.json >wrong.json
+"$collshim" report wrong.json --html wrong.html >/dev/null
 mkdir spool
 jq '.job.began = 1700000000' full.json >spool/a.json
 jq '.job.began = 1700000000 | .saved.rank_seconds = -0.5' hostile.json >spool/b.json
 "$collshim" site spool --html site.html >/dev/null
-output=$(timeout 300 python3 "$here/page.py" full.html hostile.html many.html site.html) && status=0 || status=$?
+output=$(timeout 300 python3 "$here/page.py" full.html hostile.html many.html site.html wrong.html) && status=0 || status=$?
 grep -v ' passed, ' <<<"$output" || true
 add_claims "test/page/page.py" "$status" "$output"
 conclude

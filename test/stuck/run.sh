@@ -16,11 +16,15 @@ for family in openmpi mpich; do
         libraries+=("$family")
     fi
 done
+[[ ! -x $build/test/nccl_hang ]] || libraries+=(nccl)
 
 says() { # STATUS TEXT COMMAND...
     local status=0
     "${@:3}" >said 2>&1 || status=$?
-    [[ $status == "$1" ]] && grep -qF -- "$2" said || { cat said && return 1; }
+    if [[ $status != "$1" ]] || ! grep -qF -- "$2" said; then
+        cat said
+        return 1
+    fi
 }
 check "it explains itself" says 0 "How to read it" "$collshim" stuck --help
 check "a time that is none is refused" says 2 "is not 0.1 to" "$collshim" stuck --within soon
@@ -34,7 +38,7 @@ printf 'no json\n{"host": 1}\n{"host":"a","job":"1","communicators":[{}]}\n' >od
 check "a file of something else" says 1 "no line of" "$collshim" stuck --from odd
 
 if [[ ${#libraries[@]} == 0 ]]; then
-    skip "jobs that hang" "built without MPI"
+    skip "jobs that hang" "built without MPI and NCCL"
 else
     with=$(IFS=, && echo "${libraries[*]}")
     trials() { "$private_shm" "$root/test/stuck/trials" --verbose --with "$with" --most 6 "$@" "$build"; }

@@ -22,13 +22,6 @@
 #define VALUE_WIDTH 14
 #define SHORT 256
 
-static const char *const origins[] = {
-    [CFG_FROM_DEFAULT] = "default",
-    [CFG_FROM_SITE] = "site",
-    [CFG_FROM_FILE] = "file",
-    [CFG_FROM_ENVIRONMENT] = "environment",
-};
-
 static const char usage[] =
     "collshim info [--json | --markdown | --man]\n"
     "\n"
@@ -162,7 +155,7 @@ static void print_settings(const struct cfg *c, int width)
         printf("  %-*s %-*s", names, cfg_rows[id].variable, VALUE_WIDTH, value);
         if (strlen(value) > VALUE_WIDTH)
             printf("\n  %*s", names + 1 + VALUE_WIDTH, "");
-        printf(" %-11s  ", c->locked[id] ? "site, lock" : origins[c->origin[id]]);
+        printf(" %-11s  ", c->locked[id] ? "site, lock" : cfg_origin_texts[c->origin[id]]);
         cli_wrap(stdout, cfg_rows[id].meaning, column, width);
     }
 }
@@ -272,7 +265,7 @@ static void json_settings(struct json *j, const struct cfg *c)
         json_string(j, "type", cfg_type((enum cfg_id)id));
         json_string(j, "value", value);
         json_string(j, "default", r->default_text);
-        json_string(j, "origin", origins[c->origin[id]]);
+        json_string(j, "origin", cfg_origin_texts[c->origin[id]]);
         json_bool(j, "locked", c->locked[id]);
         json_bool(j, "same_on_all_ranks", r->agreed);
         json_string(j, "meaning", r->meaning);

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "shim/cli/page/page.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@
 
 enum { MOST_BYTES = 1900000, MOST_ROWS = 4096, MOST_TEXT = 400 };
 
-extern const char page_template[], page_template_end[];
+extern const char page_template[];
+extern const uint64_t page_template_bytes;
 static const char place[] = "@DATA@"; /* in the template */
 
 struct packing {
@@ -149,13 +151,12 @@ static const char *content; /* of the file that is being written */
 
 static void print_page(FILE *f)
 {
-    const char *at =
-        memmem(page_template, (size_t)(page_template_end - page_template), place, strlen(place));
+    const char *at = memmem(page_template, page_template_bytes, place, strlen(place));
+    size_t before = (size_t)(at - page_template), behind = before + strlen(place);
 
-    fwrite(page_template, 1, (size_t)(at - page_template), f);
+    fwrite(page_template, 1, before, f);
     fputs(content, f);
-    at += strlen(place);
-    fwrite(at, 1, (size_t)(page_template_end - at), f);
+    fwrite(page_template + behind, 1, page_template_bytes - behind, f);
 }
 
 int page_write(const char *path, const char *kind, json_t *data, const char *next)

@@ -57,17 +57,30 @@ static size_t match(struct pair *p, const struct site_line *old, size_t nold,
     return n;
 }
 
-static const char *mean_us(const struct site_line *s, char *text, size_t size)
+static const struct cli_column columns[] = {
+    {"  collective", -22, -24},
+    {"total", 7, 8},
+    {"ranks", 0, 5},
+    {"calls", 7, 9},
+    {"then", 7, 9},
+    {"mean us", 8, 10},
+    {"then", 8, 10},
+    {"faster", 6, 8},
+    {"change s", 8, 11},
+    {NULL, 0, 0},
+};
+
+static void put_mean_us(struct cli_cells *c, const struct site_line *s)
 {
-    snprintf(text, size, s->object && s->calls ? "%.1f" : "-",
+    cli_cell(c, s->object && s->calls ? "%.1f" : "-",
              s->calls ? seconds(s) / (double)s->calls * 1e6 : 0);
-    return text;
 }
 
 static void print_pair(const struct pair *p)
 {
     const struct site_line *s = p->new.object ? &p->new : &p->old;
-    char place[400], from[32] = "-", t[2][32];
+    struct cli_cells c = {0};
+    char place[400], from[32] = "-";
     double per_call[2] = {
         p->old.object && p->old.calls ? seconds(&p->old) / (double)p->old.calls : 0,
         p->new.object && p->new.calls ? seconds(&p->new) / (double)p->new.calls : 0};
@@ -75,14 +88,20 @@ static void print_pair(const struct pair *p)
     sites_place(s->object, s->build_id, s->offset, place, sizeof place);
     if (s->from)
         cfg_print_bytes((unsigned long long)s->from, from, sizeof from);
-    printf("  %s\n    %-20s %8s %5lld %9lld %9lld %10s %10s ", place, s->collective, from, s->ranks,
-           p->old.calls, p->new.calls, mean_us(&p->old, t[0], sizeof t[0]),
-           mean_us(&p->new, t[1], sizeof t[1]));
+    printf("  %s\n", place);
+    cli_cell(&c, "  %s", s->collective);
+    cli_cell(&c, "%s", from);
+    cli_cell(&c, "%lld", s->ranks);
+    cli_cell(&c, "%lld", p->old.calls);
+    cli_cell(&c, "%lld", p->new.calls);
+    put_mean_us(&c, &p->old);
+    put_mean_us(&c, &p->new);
     if (per_call[0] > 0 && per_call[1] > 0)
-        printf("%7.2fx", per_call[0] / per_call[1]);
+        cli_cell(&c, "%.2fx", per_call[0] / per_call[1]);
     else
-        printf("%8s", p->old.object ? "gone" : "new");
-    printf(" %+11.3g\n", change(p));
+        cli_cell(&c, p->old.object ? "gone" : "new");
+    cli_cell(&c, cli_is_wide ? "%+.3g" : "%+.2g", change(p));
+    cli_print_row(columns, &c);
 }
 
 /* One sentence about the change that matters. */
@@ -124,8 +143,7 @@ int sites_diff(json_t *old, json_t *new, size_t most)
             sum[1] += seconds(&p[i].new);
         }
         printf("Collectives took %.4g s of all ranks, then %.4g s\n", sum[0], sum[1]);
-        printf("    %-20s %8s %5s %9s %9s %10s %10s %8s %11s\n", "collective", "total", "ranks",
-               "calls", "then", "mean us", "then", "faster", "change s");
+        cli_print_titles(columns);
         for (size_t i = 0; i < n && i < most; i++)
             print_pair(&p[i]);
         if (n > most)

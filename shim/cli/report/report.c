@@ -509,7 +509,11 @@ static int diff(char **argv, size_t most)
     int code = open_report(path[0], &old);
 
     code = code ? code : open_report(path[1], &new);
-    code = code ? code : sites_diff(old.root, new.root, most);
+    if (!code) {
+        cli_capture();
+        code = sites_diff(old.root, new.root, most);
+        cli_print_captured();
+    }
     json_decref(old.root);
     json_decref(new.root);
     return code;
@@ -528,7 +532,7 @@ static const struct csv_table tables[] = {
     {NULL, NULL, NULL},
 };
 
-/* What is wanted of a report; NULL: not. */
+/* The outputs that the caller asks for; NULL: not this one. */
 struct output {
     int json;
     const char *csv, *html, *plot, *bars, *trace;

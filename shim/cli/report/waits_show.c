@@ -61,13 +61,14 @@ void waits_print_row(json_t *site)
 void waits_print_cause(json_t *site)
 {
     json_t *late = culprit(json_object_get(site, "waiting"));
+    double work = number(late, "work");
     char text[RANK_TEXT];
 
     if (!late)
         fputs("is waiting for one rank or another; spread the work before the call evenly", stdout);
     else
-        printf("is waiting for %s: its work before the call takes %.2g times the others'",
-               rank_text(late, text), number(late, "work"));
+        printf("is waiting for %s: its work before the call takes %s%.3g times the others'",
+               rank_text(late, text), work > 999 ? "over " : "", work > 999 ? 999 : work);
 }
 
 void waits_print(json_t *root)

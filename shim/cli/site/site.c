@@ -264,7 +264,7 @@ static const struct csv_table tables[] = {
     {"skipped", "skipped", NULL},   {NULL, NULL, NULL},
 };
 
-/* What is wanted; NULL: not. */
+/* The outputs that the caller asks for; NULL: not this one. */
 struct output {
     int json, prometheus, make;
     const char *csv, *html;

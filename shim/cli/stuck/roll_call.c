@@ -16,7 +16,7 @@
 #include "shim/cli/stuck/roll_call_private.h"
 #include "shim/cli/top/top_read.h"
 
-enum { SAMPLE_MS = 200 };
+enum { SAMPLE_MS = 200, MOST_RANKS = 1 << 22 };
 
 static uint64_t now_ns(void)
 {
@@ -138,7 +138,7 @@ static struct stuck_process *row_of(struct stuck_roll *r, const struct top_count
     snprintf(p->scheduler, sizeof p->scheduler, "%s", c->scheduler ? c->scheduler : "");
     p->pid = (int)c->pid;
     p->rank = c->rank;
-    p->size = c->size;
+    p->size = c->size < MOST_RANKS ? c->size : 0;
     p->here = c->here;
     p->ended = c->ended;
     p->state = '?';
@@ -153,7 +153,10 @@ static int read_one(struct stuck_roll *r, const struct top_counters *c)
     int fd = c->has_roll ? open_again(c, O_RDONLY) : -1, rc = 0;
     uint64_t now = now_ns();
 
-    r->without += !c->has_roll;
+    if (!c->has_roll) {
+        r->without++;
+        return row_of(r, c) ? 0 : -1;
+    }
     if (fd >= 0 && pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h &&
         pread(fd, &roll, sizeof roll, (off_t)h.roll_at) == (ssize_t)sizeof roll) {
         struct stuck_process *p = row_of(r, c);

@@ -42,7 +42,7 @@ struct stuck_process {
 struct stuck_roll {
     struct stuck_process *process; /* [n] owned; by job, then rank */
     int n;
-    int without; /* processes with the preload here that keep no roll */
+    int without; /* of them here: with the preload, but no roll */
 };
 
 /* Those of this node: of a job, a process's job, a launcher; NULL: all. alarm: tell them that a

@@ -7,7 +7,8 @@
 #include "config/base/text.h"
 #include "shim/cli/stuck/roll_call_private.h"
 
-enum { MOST_LINES = 4096 };
+enum { MOST_LINES = 4096, MOST_RANKS = 1 << 22 };
+static const json_int_t most_calls = 1ll << 60;
 
 static void get_call(struct stuck_line *l, json_t *from)
 {
@@ -18,7 +19,7 @@ static void get_call(struct stuck_line *l, json_t *from)
     if (l->calls == ROLL_CALLS ||
         json_unpack(from, "{s:I,s:s,s:i,s:I,s:i,s:s}", "number", &number, "what", &what, "form",
                     &c.form, "bytes", &bytes, "root", &c.root, "where", &where) ||
-        c.form < 0 || c.form >= ROLL_FORMS)
+        c.form < 0 || c.form >= ROLL_FORMS || number < 1 || number > most_calls)
         return;
     for (int i = 0; i < ROLL_WHATS; i++)
         c.what = strcmp(what, roll_names[i]) ? c.what : i;
@@ -32,23 +33,24 @@ static void get_call(struct stuck_line *l, json_t *from)
 static void get_line(struct stuck_process *p, json_t *from)
 {
     struct stuck_line *l = p->lines < MOST_LINES ? stuck_add_line(p) : NULL, in = {0};
-    json_t *calls, *call;
+    json_t *calls;
     const char *id;
     json_int_t number;
-    size_t i;
 
     if (!l)
         return;
     if (json_unpack(from, "{s:s,s:I,s:F,s:i,s:i,s:i,s:i,s:i,s:i,s:o}", "id", &id, "number", &number,
                     "age_s", &in.age, "inside", &in.inside, "size", &in.size, "rank", &in.rank,
                     "is_world", &in.is_world, "is_request", &in.is_request, "nccl", &in.nccl,
-                    "calls", &calls)) {
+                    "calls", &calls) ||
+        number < 0 || number > most_calls || in.size < 0 || in.size > MOST_RANKS) {
         p->lines--;
         return;
     }
     in.id = strtoull(id, NULL, 16);
     in.number = (uint64_t)number;
-    json_array_foreach(calls, i, call) get_call(&in, call);
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        get_call(&in, json_array_get(calls, i));
     *l = in;
 }
 
@@ -56,14 +58,13 @@ static int get_process(struct stuck_roll *r, json_t *from)
 {
     const char *host, *job, *scheduler, *state;
     struct stuck_process in = {0}, *p;
-    json_t *lines, *line;
-    size_t i;
+    json_t *lines;
 
     if (json_unpack(from, "{s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:s,s:F,s:o}", "host", &host, "job",
                     &job, "scheduler", &scheduler, "pid", &in.pid, "rank", &in.rank, "size",
                     &in.size, "ranks_here", &in.here, "ended", &in.ended, "state", &state, "cpu",
                     &in.cpu, "communicators", &lines) ||
-        !(p = stuck_add(r)))
+        in.size < 0 || in.size > MOST_RANKS || !(p = stuck_add(r)))
         return 0;
     text_show(in.host, sizeof in.host, host, strlen(host));
     text_show(in.scheduler, sizeof in.scheduler, scheduler, strlen(scheduler));
@@ -72,7 +73,8 @@ static int get_process(struct stuck_roll *r, json_t *from)
     text_show(in.job, sizeof in.job, job, strlen(job));
     in.state = (unsigned char)state[0];
     *p = in;
-    json_array_foreach(lines, i, line) get_line(p, line);
+    for (size_t i = 0; i < json_array_size(lines); i++)
+        get_line(p, json_array_get(lines, i));
     return 1;
 }
 

@@ -165,7 +165,7 @@ int cli_stuck(int argc, char **argv)
     else if (stuck_read(&r, n ? argv[1] : NULL, 0) < 0)
         code = cli_fail("/proc: %s", strerror(errno));
     stuck_sort(&r);
-    if (!code && !r.n)
+    if (!code && r.n <= r.without)
         code = nothing(&r, n && !from ? argv[1] : NULL);
     for (int i = 0; !code && json && i < r.n; i++)
         stuck_put(stdout, &r.process[i]);

@@ -162,7 +162,7 @@ static void put_absent(FILE *f, const struct verdict *v)
     if (n) {
         name_ranks(ranks, sizeof ranks, rank, n);
         if (v->gone)
-            fprintf(f, "  %s%s%s%s: ended, or killed\n", ranks, v->gone_host ? " (" : "",
+            fprintf(f, "  %s%s%s%s: ended, or without collshim\n", ranks, v->gone_host ? " (" : "",
                     v->gone_host ? v->gone_host : "", v->gone_host ? ")" : "");
         else
             fprintf(f, "  %s: not found: ended, or on a node that was not asked\n", ranks);

@@ -71,10 +71,14 @@ static void find_job(struct top_counters *c, int dir)
     };
     static char block[ENVIRONMENT];
     size_t n = read_file(dir, "environ", block, sizeof block);
-    const char *here = variable(block, n, "OMPI_COMM_WORLD_LOCAL_SIZE");
+    static const char *const local_sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                              "LOCAL_WORLD_SIZE"};
 
-    here = here ? here : variable(block, n, "MPI_LOCALNRANKS");
-    c->here = here ? atoi(here) : 0;
+    for (size_t i = 0; i < sizeof local_sizes / sizeof *local_sizes && !c->here; i++) {
+        const char *here = variable(block, n, local_sizes[i]);
+
+        c->here = here ? atoi(here) : 0;
+    }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const char *id = variable(block, n, numbers[i].variable);
 

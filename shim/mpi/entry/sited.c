@@ -51,7 +51,7 @@ int mpi_sited_leave(const char *cfa, MPI_Comm comm, int rc, int of_root, int is_
                                                                                                    \
         site_enter(__builtin_return_address(0), cfa);                                              \
         int rc = NAMED(mpi_wrap_##name) arguments;                                                 \
-        return mpi_sited_leave(cfa, comm, rc, root, request != 0);                                           \
+        return mpi_sited_leave(cfa, comm, rc, root, request != 0);                                 \
     }
 
 #include "shim/mpi/api/width_int.h"

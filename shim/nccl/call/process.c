@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/call/process.h"
 
+#include "shim/helper/command.h"
 #include "shim/helper/helpers.h"
 #include "shim/record/counts/live.h"
 #include "shim/record/report/job.h"
@@ -14,6 +15,7 @@ void nccl_process_open(void)
         return;
     settings_open("NCCL ");
     live_open("NCCL");
+    command_open();
     if (settings_want_report() && settings.cfg.mode != CFG_MODE_OFF) {
         job_open();
         site_open(1);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/nccl/comm/rolled.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/report/reporter.h"
 
@@ -88,6 +89,7 @@ void nccl_comm_remove(ncclComm_t handle, int at_once)
     pthread_mutex_unlock(&lock);
     if (!e)
         return;
+    roll_drop((uintptr_t)handle);
     __atomic_store_n(&e->comm->stopped, 1,
                      __ATOMIC_SEQ_CST); /* or its helpers end it: open_helpers */
     for (int i = 0; i < nccl_comm_parts_n; i++)
@@ -140,6 +142,7 @@ struct nccl_comm *nccl_comm_make(struct nccl_copy *copy, ncclComm_t handle, uint
     *at = e;
     pthread_mutex_unlock(&lock);
     reporter_rank(c->rank, c->nranks, key, copy->version);
+    nccl_roll_add(handle, key, c->nranks, c->rank);
     if (c->rank == 0)
         say_problems();
     return c;

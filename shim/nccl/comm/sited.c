@@ -15,8 +15,9 @@ void nccl_site_enter(const void *from, const char *cfa)
 
 unsigned nccl_site_here(void)
 {
-    return site_table && this_thread.from ? caller_site(this_thread.from, this_thread.cfa)
-                                          : SITE_OTHERS;
+    return settings_want_report() && site_table && this_thread.from
+               ? caller_site(this_thread.from, this_thread.cfa)
+               : SITE_OTHERS;
 }
 
 struct site_row *nccl_site_row(const struct nccl_comm *c, const struct nccl_call *call)
@@ -24,7 +25,7 @@ struct site_row *nccl_site_row(const struct nccl_comm *c, const struct nccl_call
     uint32_t ranks = c ? (uint32_t)c->nranks : 0;
     uint32_t nodes = c && c->topo ? (uint32_t)c->topo->nnodes : 0;
 
-    if (!site_table)
+    if (!site_table || !settings_want_report())
         return NULL;
     return site_row_of(call->site, call->collective, nccl_call_total_bytes(call, (int)ranks), ranks,
                        nodes);

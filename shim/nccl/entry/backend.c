@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The entries of this backend for the preload. Each copy of NCCL in the process gets its own
- * entries, because the arguments of ncclGroupStart and others do not tell the copy. If a report is
- * wanted, the entries know call sites. With COLLSHIM_MODE=off there are none: every call goes to
- * the library directly.
+ * entries, because the arguments of ncclGroupStart and others do not tell the copy. If a report
+ * or a roll is wanted, the entries know call sites. With COLLSHIM_MODE=off there are none: every
+ * call goes to the library directly.
  */
 #include "shim/preload/backend.h"
 
@@ -13,6 +13,7 @@
 #include "shim/decide/base/floats.h"
 #include "shim/nccl/comm/sited.h"
 #include "shim/nccl/entry/wrappers.h"
+#include "shim/record/roll/roll.h"
 #include "shim/preload/reserve.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
@@ -105,7 +106,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     }
     copy->version = host->library_version;
     copy->number = nccl_process.ncopies++;
-    list = entries[settings_want_report() ? SITED : PLAIN][copy->number];
+    list = entries[settings_want_report() || roll_is_wanted() ? SITED : PLAIN][copy->number];
     leave_out_what_is_absent(list, host->library);
     return settings.cfg.mode == CFG_MODE_OFF ? none : list;
 }

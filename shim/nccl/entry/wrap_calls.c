@@ -3,6 +3,7 @@
 #include "shim/nccl/choose/reroute.h"
 #include "shim/nccl/choose/sets.h"
 #include "shim/nccl/comm/redop.h"
+#include "shim/nccl/comm/rolled.h"
 #include "shim/nccl/comm/sited.h"
 #include "shim/nccl/entry/group.h"
 #include "shim/nccl/entry/wrappers.h"
@@ -23,6 +24,8 @@ static ncclResult_t wrap_run(struct nccl_call *call)
     if (this_thread.inside)
         return call->native(call);
     call->site = nccl_site_here();
+    if (roll)
+        nccl_roll_note(call);
     if (!call->combines || (unsigned)call->op < ncclNumOps_dummy ||
         !(c = nccl_comm_find(call->comm)))
         return run_own(call);

@@ -183,4 +183,9 @@ void job_report(struct json *j)
             json_string(j, cfg_rows[id].name, value);
     }
     json_close(j, '}');
+    json_open(j, "origins", '{');
+    for (int id = 0; id < CFG_COUNT; id++)
+        if (settings.cfg.origin[id] != CFG_FROM_DEFAULT)
+            json_string(j, cfg_rows[id].name, cfg_origin_texts[settings.cfg.origin[id]]);
+    json_close(j, '}');
 }

@@ -32,7 +32,8 @@ void job_add_host(const char *name);
 void job_has_nodes(int n);
 int job_nodes(void);
 
-/* The object "job", and "changed": the settings that are not at their default. */
+/* The object "job", and "changed": the settings that are not at their default. "origins": where
+   each setting is from that something has set. */
 void job_report(struct json *j);
 
 #endif

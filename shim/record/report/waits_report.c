@@ -159,8 +159,9 @@ static void put_trace(struct json *j)
 
     json_open(j, "trace", '[');
     j->line = 1; /* a list of numbers is not for reading */
-    for (size_t i = 0; i < m->n; i++)
-        from = m->list[i].traced && m->list[i].first < from ? m->list[i].first : from;
+    for (size_t i = 0; i < (size_t)waits_found.ranks * waits_found.traced; i++)
+        if (waits_found.stays[i].entry && waits_found.stays[i].entry < from)
+            from = waits_found.stays[i].entry;
     for (size_t i = 0, k = 0; i < m->n; i++)
         if (m->list[i].traced)
             put_call(j, &m->list[i], k++, from);

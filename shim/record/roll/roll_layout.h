@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 /* WHAT(name): the collectives of collectives.def, by its names, then others. */
+/* clang-format off */
 #define ROLL_OTHERS(WHAT)                                                                          \
-    WHAT(Barrier)                                                                                  \
-    WHAT(Finalize) WHAT(Comm_create) WHAT(Comm_dup) WHAT(Comm_dup_with_info) WHAT(Comm_split)      \
-        WHAT(Comm_split_type) WHAT(Cart_create) WHAT(Cart_sub) WHAT(Graph_create)                  \
-            WHAT(Dist_graph_create) WHAT(Dist_graph_create_adjacent)
+    WHAT(Barrier) WHAT(Finalize) WHAT(Comm_create) WHAT(Comm_dup) WHAT(Comm_dup_with_info)         \
+    WHAT(Comm_split) WHAT(Comm_split_type) WHAT(Cart_create) WHAT(Cart_sub) WHAT(Graph_create)     \
+    WHAT(Dist_graph_create) WHAT(Dist_graph_create_adjacent)
+/* clang-format on */
 enum roll_what {
 #define FORMS(Name, name, parameters, arguments) ROLL_##Name,
 #include "shim/preload/collectives.def"

@@ -17,7 +17,7 @@ struct meeting meeting_of(const struct series_key *key, const struct sample *s,
                           const struct host_clock *clock, int rank)
 {
     uint64_t entry = clock_common(clock, s->entry), exit = clock_common(clock, s->exit);
-    int comes = s->role & SAMPLE_COMES;
+    int comes = s->role & SAMPLE_COMES, waits = s->role & SAMPLE_WAITS;
 
     return (struct meeting){.comm = key->comm,
                             .number = s->number,
@@ -28,9 +28,10 @@ struct meeting meeting_of(const struct series_key *key, const struct sample *s,
                             .late_rank = comes ? rank : -1,
                             .latest = comes ? entry : 0,
                             .late_work = comes ? s->work : 0,
+                            .least_work = waits ? s->work : UINT64_MAX,
                             .all_work = s->work,
-                            .first = entry,
-                            .first_exit = s->role & SAMPLE_WAITS ? exit : UINT64_MAX};
+                            .first = waits ? entry : UINT64_MAX,
+                            .first_exit = waits ? exit : UINT64_MAX};
 }
 
 int meetings_begin(struct meetings *m, const struct host_clock *clock, int rank)
@@ -51,6 +52,11 @@ int meetings_begin(struct meetings *m, const struct host_clock *clock, int rank)
     return 0;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static struct meeting sum_of(const struct meeting *a, const struct meeting *b)
 {
     const struct meeting *late =
@@ -63,8 +69,9 @@ static struct meeting sum_of(const struct meeting *a, const struct meeting *b)
 
     m.seen = a->seen + b->seen;
     m.all_work = a->all_work + b->all_work;
-    m.first = a->first < b->first ? a->first : b->first;
-    m.first_exit = a->first_exit < b->first_exit ? a->first_exit : b->first_exit;
+    m.least_work = least(a->least_work, b->least_work);
+    m.first = least(a->first, b->first);
+    m.first_exit = least(a->first_exit, b->first_exit);
     return m;
 }
 
@@ -128,13 +135,11 @@ static uint64_t others_work(const struct meeting *m)
 
 int meeting_is_late(const struct meeting *m)
 {
-    return m->seen > 1 && m->late_work > others_work(m) + MEETING_NOISE_NS &&
-           m->latest > m->first + MEETING_NOISE_NS;
-}
+    uint64_t spread = m->latest > m->first ? m->latest - m->first : 0;
+    uint64_t enough = least(spread / MEETING_PART, MEETING_ENOUGH_NS) + MEETING_NOISE_NS;
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
+    return spread > MEETING_NOISE_NS && m->late_work > m->least_work &&
+           m->late_work - m->least_work > enough;
 }
 
 uint64_t meeting_wait(const struct meeting *m, const struct host_clock *clock,

@@ -21,7 +21,9 @@
 
 enum {
     MEETINGS_MOST = 1 << 15,
-    MEETING_NOISE_NS = 20000, /* less work more is no cause */
+    MEETING_NOISE_NS = 20000,   /* less work more is no cause, */
+    MEETING_PART = 8,           /* nor is less than this part of the time between first and last, */
+    MEETING_ENOUGH_NS = 500000, /* unless it is more than this */
     MEETING_DOUBT_NS =
         200000, /* of clocks: who waits may seem to leave before the last one comes */
 };
@@ -33,8 +35,8 @@ struct meeting {
     uint32_t traced;   /* 1: waits_report.h shows it */
     int32_t late_rank; /* the last one that others wait for, in MPI_COMM_WORLD; -1: none yet */
     uint64_t latest;   /* when it came */
-    uint64_t late_work, all_work; /* its own, and that of all ranks */
-    uint64_t first, first_exit;   /* first entry; first exit of those who wait */
+    uint64_t late_work, all_work;           /* its own, and that of all ranks */
+    uint64_t least_work, first, first_exit; /* of those who wait: least work, entry, exit */
 };
 
 struct meetings {
