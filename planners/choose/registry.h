@@ -14,8 +14,9 @@ const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const c
 
 /*
  * Parse COLLSHIM_ALGORITHM's text for a collective: a row's name, name(recipe), or text:FILE, which
- * is then read (texts.h). Returns the row, with the recipe (without its parentheses; "" if there is none) in `recipe`, or NULL with one line
- * in why. Whether the recipe suits a shape is asked of the row's accepts().
+ * is then read (texts.h). Returns the row, with the recipe (without its parentheses; "" if there is
+ * none) in `recipe`, or NULL with one line in why. Whether the recipe suits a shape is asked of the
+ * row's accepts().
  */
 const struct plan_algorithm *plan_algorithm_parse(enum plan_collective c, const char *text,
                                                   char *recipe, size_t recipe_size, char *why,

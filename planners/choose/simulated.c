@@ -18,6 +18,8 @@
 enum { MOST_RANKS = 64, MOST_CHUNKS = 1 << 14 };
 
 static const double clearly = 0.98;
+static const double pair_s =
+    15e-6; /* simulating all ways takes about so long for a pair of ranks */
 
 /* Beside each row's own way. */
 static const struct {
@@ -83,6 +85,11 @@ int simulated_is_worth_it(const struct plan_request *q, const struct plan_candid
 {
     return n && c[0].ppg == 1 && !q->recipe && q->topo->nranks <= MOST_RANKS &&
            (q->topo->nnodes == 1 || load_rates_known(q->topo));
+}
+
+double simulated_cost(const struct topo *t)
+{
+    return pair_s * t->nranks * t->nranks;
 }
 
 void simulated_find(const struct plan_request *q, const struct plan_candidate *c,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The choice from the model itself: the plans of all ranks by each way, simulated. Costs and model
- * then agree by construction. It takes milliseconds, so it is for one rank and the first call of a
- * class; the other ranks are told what it found. Where ranks are many, costs alone choose.
+ * then agree by construction. It takes milliseconds, so one rank does it, once the calls of a class
+ * have paid for it; the other ranks are told what it found. Where ranks are many, costs alone
+ * choose.
  */
 #ifndef COLLSHIM_PLANNERS_SIMULATED_H
 #define COLLSHIM_PLANNERS_SIMULATED_H
@@ -24,6 +25,9 @@ enum { SIMULATED_WAY, SIMULATED_PART, SIMULATED };
 /* Is there anything to simulate for the n candidates? Not where ranks are too many, rates are
    unknown, or a recipe is set. Uniform. */
 int simulated_is_worth_it(const struct plan_request *q, const struct plan_candidate *c, int n);
+
+/* Seconds that simulated_find takes, about. Uniform. */
+double simulated_cost(const struct topo *t);
 
 /* Look for a way that clearly beats c[0]. */
 void simulated_find(const struct plan_request *q, const struct plan_candidate *c,

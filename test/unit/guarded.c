@@ -69,6 +69,9 @@ int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e
         if (guard_settled(e))
             return e->best;
     }
+    if (m->offer > 0 && guard_affords(e, m->offer))
+        guard_offer(
+            e, &(struct plan_candidate){.algorithm = &row[m->reroutes], .seconds = .5, .ppg = 1});
     return guard_pick(g, e, total, slot);
 }
 

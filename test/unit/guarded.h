@@ -31,6 +31,7 @@ struct machine {
     double held_up_by;
     int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
     unsigned skew; /* of the calls to come */
+    double offer;  /* one more reroute is offered, once calls afford so many seconds; 0: none is */
     struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs */
     struct rng rng;
 

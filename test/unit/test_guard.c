@@ -46,6 +46,40 @@ START_TEST(test_guard__as_many_contenders_as_there_may_be_are_served)
 }
 END_TEST
 
+/* A call takes a second by the prediction; trials may lose a 32nd of the calls. */
+START_TEST(test_guard__an_offer_is_tried_once_it_is_paid_for)
+{
+    for (int gains = 0; gains <= 1; gains++) {
+        struct machine m = quiet;
+        m.reroutes = 2;
+        m.share[0] = .8;
+        m.share[1] = 1.2;
+        m.share[2] = gains ? .5 : 3;
+        m.offer = 10;
+        machine_calls(&m, 10 * GUARD_SHARE - 1);
+        ck_assert_int_eq(m.ran[3], 0);
+        machine_calls(&m, 2000);
+        ck_assert_int_ge(m.ran[3], 1);
+        ck_assert_int_eq(machine_way(machine_entry(&m), machine_entry(&m)->best), gains ? 3 : 1);
+        ck_assert_int_le(m.ran[3], gains ? 2000 : 10);
+    }
+}
+END_TEST
+
+/* There is no place for one more. */
+START_TEST(test_guard__an_offer_to_a_full_table_is_dropped)
+{
+    struct machine m = quiet;
+
+    m.reroutes = GUARD_REROUTES;
+    for (int i = 0; i < GUARD_REROUTES; i++)
+        m.share[i] = .9;
+    m.offer = 1e-3;
+    machine_calls(&m, 500);
+    ck_assert_int_eq(machine_entry(&m)->n, GUARD_CONTENDERS);
+}
+END_TEST
+
 /* Whichever of the first calls it is, and by however much. */
 START_TEST(test_guard__one_call_that_is_held_up_decides_nothing)
 {
@@ -447,6 +481,8 @@ Suite *suite_guard(void)
 
     tcase_add_test(t, test_guard__the_fastest_wins);
     tcase_add_test(t, test_guard__as_many_contenders_as_there_may_be_are_served);
+    tcase_add_test(t, test_guard__an_offer_is_tried_once_it_is_paid_for);
+    tcase_add_test(t, test_guard__an_offer_to_a_full_table_is_dropped);
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__a_busy_start_does_not_decide);
     tcase_add_test(t, test_guard__one_lucky_call_is_soon_found_out);

@@ -209,6 +209,24 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     compose(e, &v);
 }
 
+int guard_affords(struct guard_entry *e, double cost)
+{
+    if (e->afforded || e->state != ROUND || e->slots.picked ||
+        evidence_ln(1.0 + e->calls) + e->prior.predicted[1] < evidence_ln(cost * GUARD_SHARE))
+        return 0;
+    e->afforded = 1;
+    return 1;
+}
+
+void guard_offer(struct guard_entry *e, const struct plan_candidate *c)
+{
+    if (e->n < 2 || e->n > GUARD_REROUTES || !is_predicted(c))
+        return;
+    e->reroute[e->n - 1] = *c;
+    e->prior.predicted[e->n] = evidence_ln(c->seconds);
+    e->n++;
+}
+
 const struct plan_candidate *guard_way(const struct guard_entry *e, int i)
 {
     return i > 0 && i < e->n ? &e->reroute[i - 1] : NULL;

@@ -114,10 +114,11 @@ struct guard_entry {
     uint32_t calls;     /* that took part, waited for a clock or were settled */
     uint32_t spared_at; /* calls when the library was last spared, or no longer */
     uint8_t state;
-    uint8_t n;    /* contenders, with the library */
-    uint8_t best; /* the contender in use */
-    uint8_t out;  /* contenders that cannot serve, a bit each */
-    uint8_t why;  /* why the library serves for good, the caller's; 0: it does not */
+    uint8_t n;        /* contenders, with the library */
+    uint8_t best;     /* the contender in use */
+    uint8_t out;      /* contenders that cannot serve, a bit each */
+    uint8_t afforded; /* guard_affords was true */
+    uint8_t why;      /* why the library serves for good, the caller's; 0: it does not */
 };
 
 /* All of a communicator's entries. Owned by the communicator's state. */

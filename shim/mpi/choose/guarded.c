@@ -151,27 +151,42 @@ static void simulate(const struct mpi_comm *c, const struct mpi_call *call,
     pthread_mutex_unlock(&before_lock);
 }
 
-/* The model looks for a better way than costs do, on rank 0, and tells the others. */
-static int prefer_simulated(struct mpi_comm *c, struct mpi_call *call, struct plan_candidate *list,
-                            int n)
+/* The model looks on rank 0 for a better way than costs do, and the guard gets it as one more
+   contender. Where the call's time runs already, it begins later by so much: `later` is that call.
+ */
+static const struct mpi_call *offer_simulated(struct mpi_comm *c, struct guard_entry *e,
+                                              const struct mpi_call *call, struct mpi_call *later)
 {
+    struct plan_candidate list[GUARD_REROUTES];
     double found[SIMULATED] = {0}, began = count_now();
+    int n = e->n - 1;
 
+    memcpy(list, e->reroute, sizeof list);
     if (!simulated_is_worth_it(&call->request, list, n))
-        return n;
+        return call;
     if (c->rank == 0)
         simulate(c, call, list, found);
-    if (!agree_on_largest(c, found, SIMULATED))
-        n = simulated_prefer(found, list, n, PLAN_CANDIDATES);
-    if (call->begun > 0)
-        call->begun += count_now() - began;
-    return n;
+    if (!agree_on_largest(c, found, SIMULATED) &&
+        simulated_prefer(found, list, n, GUARD_REROUTES) > n) {
+        guard_offer(e, &list[0]);
+        if (c->rank == 0)
+            say(CFG_LEVEL_INFO,
+                "guard: %s of %llu bytes on %d ranks: %s may be faster by the model, and is tried",
+                plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
+                list[0].algorithm->name);
+    }
+    if (call->begun <= 0)
+        return call;
+    *later = *call;
+    later->begun += count_now() - began;
+    return later;
 }
 
 /* Let the guard pick between the library and the candidates. */
 static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e,
-                                       struct mpi_call *call, const struct tuning_row *row)
+                                       const struct mpi_call *call, const struct tuning_row *row)
 {
+    struct mpi_call later;
     int slot;
 
     nonblocking_looked_at[call->collective] = 1;
@@ -179,8 +194,6 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
         struct plan_candidate list[GUARD_REROUTES];
         int n = mpi_find_candidates(call, row, list);
 
-        if (!row)
-            n = prefer_simulated(c, call, list, n);
         guard_begin(&c->measured.guard, e, call->total, list, n);
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
@@ -190,6 +203,8 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
     }
     if (guard_settled(e))
         return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
+    if (!row && guard_affords(e, simulated_cost(c->topo)))
+        call = offer_simulated(c, e, call, &later);
     int contender = guard_pick(&c->measured.guard, e, call->total, &slot);
     return run_contender(c, e, call, contender, slot, REASON_TRIAL);
 }
@@ -197,7 +212,6 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
 struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
                                const struct tuning_row *row)
 {
-    struct mpi_call own = *call;
     unsigned kind = mpi_guard_kind(c, call);
     struct guard_entry *e = guard_find(&c->measured.guard, call->collective, kind, call->total);
 
@@ -205,7 +219,7 @@ struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
         return run_natively(call, REASON_FULL);
     if (e->best == GUARD_NATIVE && guard_settled(e))
         return run_natively(call, e->why ? e->why : REASON_SLOWER);
-    return pick_and_run(c, e, &own, row);
+    return pick_and_run(c, e, call, row);
 }
 
 void mpi_guarded_catch_up(struct mpi_comm *c, struct mpi_call *call)
