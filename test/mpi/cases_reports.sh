@@ -105,9 +105,9 @@ cases_reports() {
         (map(.sent_bytes) | add) == (map(.received_bytes) | add) and map(.can_send_bytes_per_s) == [12500000, 3125000] and (map(.sent_share) | add | . > 0.999 and . < 1.001) and
         .[0].sent_bytes > 2 * .[1].sent_bytes)' "$tmp/report.json" >/dev/null 2>&1 ||
         complain "not so: $(jq -c '.rails[]' "$tmp/report.json" 2>&1)"
-    "$build/collshim" report "$tmp/report.json" 2>&1 |
+    "$build/collshim" report --wide "$tmp/report.json" 2>&1 |
         grep -q '^  Rail 1 of .* carries 25 Mbit/s where another of this host carries 100; 2[0-9] % of the' ||
-        complain "collshim report does not tell: $("$build/collshim" report "$tmp/report.json" 2>&1 | tail -n 8)"
+        complain "collshim report does not tell: $("$build/collshim" report --wide "$tmp/report.json" 2>&1 | tail -n 8)"
     finish
 
     quiet "a report of one node has no rails" 2 -- "$programs/callers"

@@ -17,6 +17,7 @@
 # That a result is right says nothing if all calls ran natively. So programs print how many calls
 # they made that can be rerouted, and the report of the run must have counted exactly as many.
 set -euo pipefail
+callers_tmp=${TMPDIR:-/tmp}
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/../tap.sh"
 
@@ -85,7 +86,7 @@ run_part() { # run_part LIBRARY FILE WHOLE
 # part_apart LIBRARY FILE WHOLE: in a process of its own, which has a folder of its own
 part_apart() {
     [ "$3" -eq 1 ] || set -- "$@" --smoke
-    "$here/run.sh" --seed "$first_seed" --mpi "$1" --only "$2" "${options[@]}" "${@:4}" "$build" </dev/null
+    TMPDIR=$callers_tmp "$here/run.sh" --seed "$first_seed" --mpi "$1" --only "$2" "${options[@]}" "${@:4}" "$build" </dev/null
 }
 
 # All parts, `at_once` of them at the same time; a part's claims are printed when it has ended.

@@ -7,10 +7,11 @@
 #include "config/base/hash.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/calls.h"
+#include "shim/mpi/comm/group_hash.h"
 #include "shim/record/sites/call_site.h"
 #include "shim/record/waits/sample.h"
 
-enum { GROUPS = 256, PIECE = 256 };
+enum { GROUPS = 256 };
 
 struct sampled {
     uint64_t id; /* 0: its calls are not sampled */
@@ -65,33 +66,6 @@ void sampled_open(uint64_t now)
         keyval = MPI_KEYVAL_INVALID;
 }
 
-/* A key of the ranks in MPI_COMM_WORLD; 0: there are others. */
-static uint64_t group_key(MPI_Comm comm, int size)
-{
-    MPI_Group group, world;
-    uint64_t hash = 0;
-
-    if (mpi.Comm_group(comm, &group) != MPI_SUCCESS)
-        return 0;
-    if (mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
-        int here[PIECE], there[PIECE];
-
-        hash = hash_bytes(HASH_SEED, &size, sizeof size);
-        for (int from = 0, n; hash && from < size; from += n) {
-            n = size - from < PIECE ? size - from : PIECE;
-            for (int i = 0; i < n; i++)
-                here[i] = from + i;
-            if (mpi.Group_translate_ranks(group, n, here, world, there) != MPI_SUCCESS)
-                there[0] = MPI_UNDEFINED;
-            for (int i = 0; i < n && hash; i++)
-                hash = there[i] == MPI_UNDEFINED ? 0 : hash_bytes(hash, &there[i], sizeof there[i]);
-        }
-        mpi.Group_free(&world);
-    }
-    mpi.Group_free(&group);
-    return hash;
-}
-
 /* The number of the group's next communicator; 0: the table is full. */
 static uint64_t number_of(uint64_t hash)
 {
@@ -110,14 +84,12 @@ static uint64_t number_of(uint64_t hash)
 
 static struct sampled *make(MPI_Comm comm)
 {
-    int inter = 1, size = 0, rank = 0;
+    int size = 0, rank = 0;
     struct sampled *s = calloc(1, sizeof *s);
+    uint64_t hash = s ? group_hash(comm, &size, &rank) : 0;
 
-    if (s && mpi.Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter &&
-        mpi.Comm_size(comm, &size) == MPI_SUCCESS && mpi.Comm_rank(comm, &rank) == MPI_SUCCESS &&
-        size > 1)
-        *s = (struct sampled){
-            .id = number_of(group_key(comm, size)), .ranks = (uint32_t)size, .rank = rank};
+    if (hash && size > 1)
+        *s = (struct sampled){.id = number_of(hash), .ranks = (uint32_t)size, .rank = rank};
     if (!s || !s->id) {
         free(s);
         s = &none;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/base/hash.h"
 #include "shim/mpi/api/process.h"
@@ -135,6 +136,8 @@ static void say_absent(const struct outcome *o)
 static void end_job(void)
 {
     say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: the job ends because of the settings above");
+    nanosleep(&(struct timespec){.tv_nsec = 200000000},
+              NULL); /* launchers have read the line then */
     mpi.Abort(MPI_COMM_WORLD, 1);
 }
 

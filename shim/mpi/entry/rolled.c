@@ -13,13 +13,13 @@
  * order.
  */
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "config/base/hash.h"
 #include "shim/mpi/api/numbering.h"
 #include "shim/mpi/api/process.h"
 #include "shim/mpi/api/wrappers.h"
 #include "shim/mpi/call/predefined.h"
+#include "shim/mpi/comm/group_hash.h"
 #include "shim/preload/words.h"
 #include "shim/record/roll/roll.h"
 #include "shim/record/sites/call_site.h"
@@ -41,33 +41,6 @@ static struct {
     MPI_Datatype type;
     uint64_t bytes;
 } sizes[SIZES];
-
-/* Rank and size of an intracommunicator, and a hash of its group; 0: no such. */
-static uint64_t hash_group(MPI_Comm comm, int *size, int *rank)
-{
-    MPI_Group group, world;
-    int inter, *list = NULL;
-    uint64_t hash = 0;
-
-    if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
-        mpi.Comm_size(comm, size) != MPI_SUCCESS || *size < 1 ||
-        mpi.Comm_rank(comm, rank) != MPI_SUCCESS)
-        return 0;
-    if (mpi.Comm_group(comm, &group) != MPI_SUCCESS)
-        return 0;
-    if (mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
-        list = malloc(2 * (size_t)*size * sizeof *list);
-        for (int i = 0; list && i < *size; i++)
-            list[i] = i;
-        if (list &&
-            mpi.Group_translate_ranks(group, *size, list, world, list + *size) == MPI_SUCCESS)
-            hash = hash_bytes(HASH_SEED, list + *size, (size_t)*size * sizeof *list) | 1;
-        free(list);
-        mpi.Group_free(&world);
-    }
-    mpi.Group_free(&group);
-    return hash;
-}
 
 /* Under the lock. NULL: too many. */
 static struct group *find_group(uint64_t hash)
@@ -107,7 +80,7 @@ static uint32_t number_in(uint64_t hash, int promise)
 static struct roll_line *add_line(MPI_Comm comm)
 {
     int size = 0, rank = 0;
-    uint64_t hash = hash_group(comm, &size, &rank);
+    uint64_t hash = group_hash(comm, &size, &rank);
     uint32_t number = number_in(hash, 0);
     struct roll_line *l = roll_add(
         (uintptr_t)comm, number ? hash_bytes(hash, &number, sizeof number) | 1 : 0, size, rank);
@@ -328,7 +301,7 @@ static void promise(MPI_Comm comm)
     int size, rank;
 
     if (roll && comm != MPI_COMM_NULL && mpi_process.world_size)
-        number_in(hash_group(comm, &size, &rank), 1);
+        number_in(group_hash(comm, &size, &rank), 1);
 }
 
 int mpi_rolled_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
