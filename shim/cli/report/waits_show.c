@@ -54,7 +54,8 @@ void waits_print_row(json_t *site)
     printf("          waiting: %.0f %% of %.0f sampled calls", 100 * waits_part(site),
            number(w, "calls"));
     if (late)
-        printf("; mostly for %s, late %.0f times", rank_text(late, text), number(late, "times"));
+        printf("; mostly for %s, late %.0f time%s", rank_text(late, text), number(late, "times"),
+               number(late, "times") > 1 ? "s" : "");
     putchar('\n');
 }
 
@@ -96,6 +97,7 @@ void waits_print(json_t *root)
     printf("\nWaiting in the sampled calls: %.3g s of all ranks, which no schedule can save\n",
            all);
     for (int k = 0; k < LATE_SHOWN && most[k]; k++)
-        printf("  %4.1f%% for %s, late %.0f times\n", 100 * number(most[k], "late_seconds") / all,
-               rank_text(most[k], text), number(most[k], "late"));
+        printf("  %4.1f%% for %s, late %.0f time%s\n", 100 * number(most[k], "late_seconds") / all,
+               rank_text(most[k], text), number(most[k], "late"),
+               number(most[k], "late") > 1 ? "s" : "");
 }
