@@ -22,7 +22,8 @@ struct cfg_kind {
 };
 
 /* The types as in settings.def. */
-extern const struct cfg_kind cfg_kind_BOOL, cfg_kind_BYTES, cfg_kind_INT, cfg_kind_SECONDS, cfg_kind_TEXT;
+extern const struct cfg_kind cfg_kind_BOOL, cfg_kind_BYTES, cfg_kind_INT, cfg_kind_SECONDS,
+    cfg_kind_TEXT;
 #define WORDS(type, ...) extern const struct cfg_kind cfg_kind_##type;
 #include "config/settings/settings.def"
 

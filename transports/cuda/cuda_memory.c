@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a pointer is is asked of the driver, and where it cannot say, of the kernel. */
+/* The driver is asked what a pointer is, and where it cannot say, the kernel. */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "transports/cuda/cuda_memory.h"
 

@@ -17,8 +17,8 @@
  *
  * A call may leave full queues behind, spent bursts of a rate limiter, or other caches. That must
  * not count for another contender. First tries tell far contenders apart all the same. Near ones
- * are compared in runs, as they are in the long run: each is called several times in a row, and
- * the last few calls are measured.
+ * are compared in runs, as they are used later: each is called several times in a row, and the
+ * last few calls are measured.
  *
  * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
  * ahead (guard_deferred.h). The calls meanwhile take the contender in use. All slots have two calls

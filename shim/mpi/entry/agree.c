@@ -131,7 +131,7 @@ static void say_absent(const struct outcome *o)
                  o->absent);
 }
 
-/* The user wants no job rather than one with other settings. Rank 0 alone knows as yet, and the
+/* The user wants no job rather than one with other settings. Only rank 0 knows yet, and the
    others wait for it. */
 static void end_job(void)
 {

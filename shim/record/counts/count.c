@@ -42,8 +42,7 @@ int count_row(const struct plan_algorithm *a)
     const struct plan_variant *v = plan_variant_of(a);
     int row = v ? COUNT_REGISTRY + plan_variant_place(v) : 0;
 
-    while (!v && row < COUNT_REGISTRY - 1 &&
-           (row >= plan_row_count || plan_algorithms[row] != a))
+    while (!v && row < COUNT_REGISTRY - 1 && (row >= plan_row_count || plan_algorithms[row] != a))
         row++;
     return row < COUNT_NAMES ? row : COUNT_NAMES - 1;
 }
