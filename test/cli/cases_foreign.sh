@@ -83,7 +83,7 @@ if [ "$(id -u)" = 0 ]; then
     # A set-user-ID program reads nothing of its caller's
     cp "$collshim" privileged && chmod 4755 privileged && chmod 711 .
     check "a set-user-ID program reads no settings" eval \
-        'env COLLSHIM_MIN_BYTES=77 setpriv --reuid 1001 --clear-groups ./privileged info >out && ! grep -q 77 out && grep -q min_bytes out'
+        'env COLLSHIM_MIN_BYTES=77 setpriv --reuid 1001 --clear-groups ./privileged info >out && ! grep -q 77 out && grep -q COLLSHIM_MIN_BYTES out'
 
     # Debug information in another user's file, of a program that root looks at
     if "$collshim" report sites.json | grep -q '^  main'; then

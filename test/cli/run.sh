@@ -250,7 +250,7 @@ json '.algorithms | length > 0 and all(.model_s > 0 or .why)' "$collshim" sim al
 expect 2 "--compare takes all algorithms" "$collshim" sim allgather --compare --algorithm parallel_rings
 expect 2 "a collective is missing" "$collshim" sim
 expect 2 "no algorithm 'bruck' for allgather" "$collshim" sim allgather --algorithm bruck
-expect 1 "too many ranks" "$collshim" sim allgather --topology 'node:8192 rank:8 rail:8'
+expect 1 "too many ranks" "$collshim" plan allgather --check --topology 'node:8192 rank:8 rail:8'
 # Without a name: what the preload would try first, and in its chunks.
 json '.algorithm == "staggered_pairwise"' "$collshim" sim alltoall --json
 json '.algorithm == "linear"' "$collshim" plan alltoall --algorithm linear --json

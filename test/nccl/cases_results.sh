@@ -48,7 +48,7 @@ preloaded 'rails' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit'
 rails '.rails | length == 1 and (.[0] | .rail == 0 and .calls > 0 and .sent_bytes > 0 and .received_bytes > 0 and .sent_share == 1 and
   .can_send_bytes_per_s == 12500000 and .sent_bytes_per_s == null and .changed_at_call == null)'
 ok 'a process tells what its rail carried' $?
-"$build/collshim" report "$tmp/report.nccl" | grep -qE ' 0 +[0-9]+ +[0-9.]+ +100% +- +100 '
+"$build/collshim" report --wide "$tmp/report.nccl" | grep -qE ' 0 +[0-9]+ +[0-9.]+ +100% +- +100 '
 ok 'collshim report shows it' $?
 preloaded 'rails of threads' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' "$ranks" --ranks 4 --threads --count 703 reductions
 check 'a process of several ranks tells what all its rails carried' rails '.rails | length == 1 and (.[0] | .rail == null and .sent_bytes > 0 and .can_send_bytes_per_s == null)'
