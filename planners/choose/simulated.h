@@ -18,7 +18,7 @@
 int simulated_seconds(const struct plan_request *q, const struct plan_algorithm *a, uint64_t chunks,
                       double most_s, double *seconds);
 
-/* What a simulation found, as ranks tell it each other: the number of a way that beats the first
+/* A simulation's result, as ranks tell it each other: the number of a way that beats the first
    candidate, or 0, and the part of that one's time which it takes. */
 enum { SIMULATED_WAY, SIMULATED_PART, SIMULATED };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a topology leaves open (0), for the rows' cost functions, the model and the command alike: a
- * cluster of today, by its hardware's rated or commonly measured numbers.
+ * Rates that a topology leaves open (0), for the rows' cost functions, the model and the command
+ * alike: a cluster of today, by its hardware's rated or commonly measured numbers.
  */
 #ifndef COLLSHIM_PLANNERS_RATES_H
 #define COLLSHIM_PLANNERS_RATES_H

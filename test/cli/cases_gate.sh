@@ -37,7 +37,7 @@ json '.baseline.runs == 7 and .new.runs == 3' "$collshim" gate both new --json
 json '.baseline.runs == 9 and .new.runs == 1' "$collshim" gate both both/4.json --json
 expect 1 "base: no run to compare" "$collshim" gate base base
 
-# What cannot be compared is left out, and named.
+# A row that cannot be compared is left out, and named.
 cp -r base mixed
 echo '{}' >mixed/a.json
 : >mixed/b.json

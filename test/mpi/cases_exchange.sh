@@ -25,7 +25,7 @@ exchange_started() {
     finish
 }
 
-# Of 134 small calls few are asked about. The large ones that follow are predicted to gain where rails differ, and only
+# Ranks ask about few of 134 small calls. The large ones that follow are predicted to gain where rails differ, and only
 # there. Then come 60 calls, each with a demand of its own.
 asking='.native["agreeing on the sizes costs more than it brings"]'
 exchange_is_watched() {

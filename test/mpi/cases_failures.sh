@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What fails on one rank alone: its memory, a revoked communicator, its life.
+# Failures of one rank alone: its memory, a revoked communicator, its life.
 
 # Of some 570 allocations every 37th fails; with --long each one does.
 starvation() {

@@ -61,7 +61,7 @@ endings() {
     done
 }
 
-# What docs/mpi.md says of what a program may see.
+# The claims of docs/mpi.md about what a program may see.
 visible() {
     right "communicators come and go: descriptors, threads, signals, open receives" 3 COLLSHIM_CHOOSE=always -- \
         "$programs/visible" SEED
@@ -113,7 +113,7 @@ other_children() {
     done
 }
 
-# Where every call would be rerouted at once.
+# Settings with which each call would be rerouted at once.
 duplications() {
     local what reason='first seen while the program may have been making a communicator'
     limit=60 # read by launch

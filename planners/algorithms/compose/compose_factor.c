@@ -7,7 +7,7 @@
  * between nodes stay on a rail, and each rank finds its parent and children from two addresses
  * alone.
  *
- * Where leaves are a sparse set, a hop is made if a leaf lies behind it. What lies behind one is a
+ * Where leaves are a sparse set, a hop is made if a leaf lies behind it. Leaves behind one are a
  * range of addresses, so both of its ends find the same answer.
  *
  * The paper's striping sends a stripe back to the root it came from, and draws those arrows dashed

@@ -21,7 +21,7 @@ enum {
     MOST_PROOF = 1 << 26     /* primitives, and ranks, of all ranks */
 };
 
-/* What the checker said. */
+/* The checker's answer. */
 struct verdict {
     const struct text *t;
     uint64_t topology;

@@ -14,7 +14,7 @@ struct site_line;
 
 enum { GATE_TEXT = 256, GATE_JOB = 0, GATE_ALL, GATE_SHORT, GATE_TOTALS };
 
-/* What a run is of. Runs of one comparison agree in the first two. */
+/* The facts of a run. Runs of one comparison agree in the first two. */
 enum gate_fact { FACT_PROGRAM, FACT_SHAPE, FACT_VERSION, FACT_LIBRARY, FACT_HOSTS, FACT_SETTINGS };
 enum { FACTS = FACT_SETTINGS + 1 };
 extern const char *const gate_fact_names[FACTS];

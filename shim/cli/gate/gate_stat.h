@@ -6,7 +6,7 @@
  * A side's location is the mean without its slowest quarter of runs: runs that the machine held up
  * do not move it. The test is Westfall and Young's: runs change sides at random, and a row's p is
  * the share of these draws in which any row differs as much. So p holds for all rows together,
- * whatever the noise, and noise that rows have in common costs nothing. Rejected: Welch's test with
+ * with any noise, and noise that rows have in common costs nothing. Rejected: Welch's test with
  * Holm's correction, which needs normal noise, and at 50 rows twice the runs.
  */
 #ifndef COLLSHIM_SHIM_CLI_GATE_STAT_H

@@ -19,7 +19,7 @@ void waits_print_row(json_t *site);
    before the call takes 1.8 times the others'". */
 void waits_print_cause(json_t *site);
 
-/* Of all ranks: those that others waited for most. */
+/* The ranks that others waited for most. */
 void waits_print(json_t *root);
 
 /* Write the report's trace to the file, for Perfetto. Returns an enum cli_exit. */

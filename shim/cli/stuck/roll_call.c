@@ -198,7 +198,7 @@ static long long ticks_of(int pid, int *state)
     return (long long)(user + system);
 }
 
-/* What the processes do, over a moment. */
+/* Look at what the processes do, over a moment. */
 static void sample(struct stuck_roll *r)
 {
     struct timespec moment = {.tv_nsec = SAMPLE_MS * 1000000};

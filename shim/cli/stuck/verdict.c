@@ -84,8 +84,8 @@ static int differs(struct stuck_group *g, uint64_t number)
     return different;
 }
 
-/* The number of the call that a rank waits in. Where nobody is in one, that which the last rank has
-   not started, or that which all have; 0: there is none. */
+/* The number of the call that a rank waits in. Where no rank is in one, that which the last rank
+   has not started, or that which all have; 0: there is none. */
 static uint64_t awaited(const struct stuck_group *g)
 {
     uint64_t inside = 0, started = 0, least = UINT64_MAX;

@@ -12,7 +12,7 @@
 #include "shim/cli/stuck/roll_call.h"
 
 enum stuck_why {
-    STUCK_NOT,       /* nobody waits */
+    STUCK_NOT,       /* no rank waits */
     STUCK_ALL_IN,    /* all ranks have made the call */
     STUCK_LATE,      /* ranks have not made it */
     STUCK_DIFFERENT, /* ranks have made another one: in that order the worse */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The verdict in words: a line for what is wrong, one for each rank or set of ranks to blame, then
- * the roll-call of each communicator in which somebody waits. Ranks that say the same share a line.
+ * the roll-call of each communicator in which a rank waits. Ranks that say the same share a line.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 /* The median of the n values that are above 0; 0: there are none. room: [n], for the work. */
 double rails_median(const double *value, int n, double *room);
-/* Of an even number of values, the lower one of the two in the middle: the usual time, also where
+/* With an even number of values, the lower one of the two in the middle: the usual time, also where
    half of all rails are slow. */
 double rails_lower_median(const double *value, int n, double *room);
 

@@ -43,7 +43,7 @@ static int counterpart(const struct guard_entry *e, const struct guard_entry *o,
     return i ? -1 : GUARD_NATIVE;
 }
 
-/* Of a contender with samples. */
+/* The mean of a contender with samples. */
 static double mean_of(const struct samples *s, int i)
 {
     double sum = 0;

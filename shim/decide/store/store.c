@@ -15,7 +15,7 @@
 #include "shim/decide/guard/guard.h"
 #include "shim/decide/store/store_folder.h"
 
-/* Of the file; for the file; and of this process, for its later communicators. */
+/* Rows of the file; for the file; and of this process, for its later communicators. */
 static struct store_rows given, found, here;
 static unsigned oldest;                                  /* of here, once it is full */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of found and here */

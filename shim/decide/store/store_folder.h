@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A store that users share: COLLSHIM_STORE names a folder, in which each user has a file, UID.store
- * (store.h). Nobody replaces another user's file, so the folder may be sticky. A job begins with
+ * (store.h). No user replaces another user's file, so the folder may be sticky. A job begins with
  * the rows of all. Rejected: one file for all, because the umask of its last writer shuts others
  * out. Thread rule: the caller's.
  */

@@ -10,7 +10,7 @@
 static int keyval = MPI_KEYVAL_INVALID;
 #define last THREAD_OWN(foreign, struct attribute_seen)
 
-/* What the attribute points to. */
+/* The attribute points to one of these. */
 static enum reason ours = REASON_NONE, theirs = REASON_FOREIGN;
 
 static int forget(MPI_Comm comm, int key, void *value, void *extra)

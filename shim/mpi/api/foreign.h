@@ -5,7 +5,7 @@
  * MPI_COMM_WORLD: they may lack collshim, or have other settings. So a communicator with both is
  * the library's for ever, on all its ranks, and none sends a message to find that out.
  *
- * Rule: whatever sends on a communicator of the program asks foreign_reason() first.
+ * Rule: code that sends on a communicator of the program asks foreign_reason() first.
  *
  * Thread rule: any; as for the collective itself, one thread at a time per communicator.
  */

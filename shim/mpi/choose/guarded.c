@@ -117,7 +117,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     return o;
 }
 
-/* What calls on communicators of the same place found before. Any thread. */
+/* Findings of calls on communicators of the same place before. Any thread. */
 enum { SIMULATED_KEPT = 64 };
 static struct simulated_before {
     uint64_t key; /* 0: free */

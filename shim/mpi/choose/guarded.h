@@ -13,7 +13,7 @@
 struct mpi_outcome mpi_guarded(struct mpi_comm *c, const struct mpi_call *call,
                                const struct tuning_row *row);
 
-/* What the call before has left to do. It is not in this call's time. Collective. */
+/* Do the work that the call before has left. It is not in this call's time. Collective. */
 void mpi_guarded_catch_up(struct mpi_comm *c, struct mpi_call *call);
 
 #endif

@@ -49,8 +49,8 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
     return !c->team.ppg && is_cut ? REASON_HELPERS : REASON_NONE;
 }
 
-/* What the choice depends on: rails, where buffers lie, helpers. Returns an MPI code; why: the call
-   runs natively. */
+/* The choice depends on these: rails, where buffers lie, helpers. Returns an MPI code; why: the
+   call runs natively. */
 static int ask_ranks(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
 {
     int rc = rails_learn(c, &call->request);

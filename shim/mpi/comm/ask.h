@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ranks of a communicator add up one number each, by a small plan of ours. Its memory is there
- * since the communicator was made, so it cannot fail for want of any. So the ranks learn that one
+ * since the communicator was made, so it cannot fail for lack of any. So the ranks learn that one
  * of them lacks memory for a call.
  *
  * Thread rule: the transport's: one at a time, while no call is under way on the communicator.

@@ -341,8 +341,8 @@ struct mpi_comm *mpi_comm_state(MPI_Comm comm)
     return make_state(new_state(), comm, REASON_NONE, &again);
 }
 
-/* Until the ranks have agreed, the attribute is a state that nobody looks at. So a rank that cannot
-   remember what they agree on tells the others before. */
+/* Until the ranks have agreed, the attribute is a state that no call looks at. So a rank that
+   cannot remember what they agree on tells the others before. */
 struct mpi_comm *mpi_comm_make(MPI_Comm comm)
 {
     struct mpi_comm *c = new_state();

@@ -9,7 +9,7 @@
 /*
  * Collective over MPI_COMM_WORLD, right after the library's own MPI_Init. Sets mpi_process.verdict,
  * world_rank, world_size, keyval and topo. Returns an MPI code. Where COLLSHIM_STRICT refuses the
- * settings it does not return: rank 0 ends the job by MPI_Abort.
+ * settings, it does not return: rank 0 ends the job by MPI_Abort.
  */
 int agree_at_init(void);
 

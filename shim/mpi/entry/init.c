@@ -26,7 +26,7 @@
 enum { CLOSED, ARMED, OPEN }; /* ARMED: a delete callback of MPI_COMM_SELF will close */
 static int state;
 
-/* What needs no MPI. */
+/* The part that needs no MPI. */
 static void close_own(void)
 {
     state = CLOSED;

@@ -15,8 +15,8 @@
  * behind a limit would be the library's next one. And the rank that was asked about may have heard
  * that this one is here, and would wait for it.
  *
- * A session that was opened before MPI_Init has had that barrier. What is put behind it reaches
- * some ranks in time and others not, so such a rank puts nothing.
+ * A session that was opened before MPI_Init has had that barrier. A key that is put behind it
+ * reaches some ranks in time and others not, so such a rank puts nothing.
  *
  * Other servers also set PMI_FD (Slurm's, ParaStation's, Flux') and may keep count of the
  * questions. So only Hydra is spoken to. It is known by the variables that it gives each rank; if

@@ -129,7 +129,7 @@ static const char *host_of(int rank)
     return hosts[rank];
 }
 
-/* Of the rails' rows, before they are merged. */
+/* Keep hosts of the rails' rows, before they are merged. */
 static void keep_hosts(void)
 {
     hosts = rails ? calloc((size_t)mpi_process.world_size, sizeof *hosts) : NULL;

@@ -53,7 +53,7 @@ static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
     return nccl_comm_has_rounds(c, &q, p->way->algorithm, schedule_beside(p->call, &q));
 }
 
-/* What the ranks agree on. They ask each other once per bundle, and not in a capture. */
+/* The ranks agree on a reason. They ask each other once per bundle, and not in a capture. */
 static enum reason ask_ranks(struct nccl_bundle *b)
 {
     if (!b->asked++)

@@ -7,7 +7,7 @@
 
 struct waits_found waits_found;
 
-/* What the last rank cost the first one. */
+/* The time that the last rank cost the first one. */
 static uint64_t loss(const struct meeting *m)
 {
     return meeting_is_late(m) ? m->latest - m->first : 0;

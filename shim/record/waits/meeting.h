@@ -6,8 +6,8 @@
  *
  * A rank is late by its own work alone: by so much as it worked longer, since the collective
  * before, than the rank that waits. A rank that came out of that collective later than others
- * carries the fault of a slow rail, and nobody waits "for it": that is moving, which a schedule may
- * save. Differences of work need no common clock.
+ * carries the fault of a slow rail, and no rank waits "for it": that is moving, which a schedule
+ * may save. Differences of work need no common clock.
  *
  * Thread rule: one thread, when calls are over.
  */
@@ -55,7 +55,7 @@ int meetings_begin(struct meetings *m, const struct host_clock *clock, int rank)
    m is as before. */
 int meetings_add(struct meetings *m, const struct meeting *other, size_t n);
 
-/* Keep those that have all their ranks and in which nobody left before the last one came: others
+/* Keep those that have all their ranks and in which no rank left before the last one came: others
    were miscounted, their clocks differ, or no byte made them wait. */
 void meetings_keep_whole(struct meetings *m);
 
@@ -70,7 +70,7 @@ int meeting_is_late(const struct meeting *m);
 uint64_t meeting_wait(const struct meeting *m, const struct host_clock *clock,
                       const struct sample *own);
 
-/* What one rank has: it waited, was late so many times, and waited for each rank of the job. */
+/* The sums of one rank: it waited, was late so many times, and waited for each rank of the job. */
 struct waits_sum {
     uint64_t *waiting, *times; /* its own places of two arrays of the caller's */
     uint64_t *caused;          /* the caller's, a place per rank; nanoseconds, as `waiting` */
