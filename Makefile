@@ -211,7 +211,7 @@ $(B)/pic/shim/cli/page/page_template.o: shim/cli/page/page.html
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
 SHARED := -shared -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
-# What the preload and the backends allocate comes from shim/preload/reserve.c where the system refuses it.
+# Memory for the preload and the backends comes from shim/preload/reserve.c where the system refuses it.
 RESERVED := $(SHARED) $(foreach f,malloc calloc realloc aligned_alloc strdup strndup free,-Wl,--wrap=$(f))
 RESERVE  := $(call pic,shim/preload/reserve.c)
 inputs  = $(filter-out $(B)/found/% %.def %.map %.h %.inc,$^)

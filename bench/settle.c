@@ -87,7 +87,7 @@ static void conclude(struct bench_contender pair[2], int calls, struct bench_set
     free(sorted);
 }
 
-/* What cannot be run here, in one line. */
+/* One line that says which call cannot be run here. */
 static void say_why(const struct bench_run *run, const struct bench_collective *row, size_t bytes,
                     int rc)
 {

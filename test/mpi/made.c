@@ -9,7 +9,7 @@
  */
 #include "test/mpi/harness.h"
 
-/* Of MPI 4.1. */
+/* MPI 4.1 has it. */
 extern int MPI_Type_get_value_index(MPI_Datatype, MPI_Datatype, MPI_Datatype *)
     __attribute__((weak));
 

@@ -10,7 +10,7 @@
 #include "test/mpi/harness.h"
 
 enum { COUNT = 1 << 18, LONG_ENOUGH = 60 };
-/* Of Open MPI 5's mpi-ext.h; the program is built for an older one. */
+/* Values of Open MPI 5's mpi-ext.h; the program is built for an older one. */
 enum { PROC_FAILED = 75, REVOKED = 77 };
 
 extern int MPIX_Comm_revoke(MPI_Comm comm) __attribute__((weak));

@@ -34,7 +34,7 @@ mkdir -p "$dir"
 make -s -j"$(nproc)" B="$dir" CFLAGS='-O1 -g' NVCC= SANITIZE=$sanitizers "$dir/collshim-helper" \
     "${targets[@]/%/.so}" >"$dir/build.log" 2>&1 || { tail "$dir/build.log"; exit 1; }
 
-# What is not under sanitizers, beside it.
+# The programs that are not under sanitizers, beside it.
 cp -u "$build/libcollshim.so" "$dir"
 ln -sf "$PWD/$build/collshim" "$dir"
 for family in openmpi mpich abi; do

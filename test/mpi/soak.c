@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a long job keeps: soak [SEED [CALLS [COMMUNICATORS]]]
+ * The resources that a long job keeps: soak [SEED [CALLS [COMMUNICATORS]]]
  *
  * CALLS random collectives, blocking and nonblocking, on the same communicators; then COMMUNICATORS
  * more of those, duplicated or split, each with a few calls and freed. Results are checked. At

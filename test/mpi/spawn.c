@@ -149,7 +149,7 @@ static void talk_merged(MPI_Comm across, int high, const char *what)
     MPI_Comm_free(&merged);
 }
 
-/* What is made of a merged communicator: a copy, a part with both, a part of one side alone. */
+/* Communicators made of a merged one: a copy, a part with both, a part of one side alone. */
 static void talk_in_parts(MPI_Comm across, int child)
 {
     MPI_Comm merged, part;

@@ -183,7 +183,7 @@ static int iallgatherv(void)
                     &r);
 }
 
-/* What element i of block b is: a sum over the ranks, or what rank b has sent. */
+/* The value of element i of block b: a sum over the ranks, or what rank b has sent. */
 enum expected { SUM, SENT, SENT_TO_ROOT };
 
 static const struct {

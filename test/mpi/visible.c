@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program may see of its own process: visible [SEED [LOOPS]]
+ * The state that a program may see of its own process: visible [SEED [LOOPS]]
  *
  * Communicators come and go, each with large calls. Descriptors, threads, child processes and
  * mappings do not grow with them. Signal handlers, signal mask, umask, directory and environment

@@ -45,7 +45,7 @@ static uint64_t digest;
 #define BLOCKS narrow
 #include "test/mpi/make_call.h"
 
-/* What is under way. Its counts stay where they are: MPI may read them until the end. */
+/* An operation under way. Its counts stay where they are: MPI may read them until the end. */
 static struct pending {
     enum form form;
     struct call call;
@@ -257,7 +257,7 @@ static void window_close(void)
     window.memory = NULL;
 }
 
-/* What is put stays in flight until a later step, or is there at once. */
+/* Data that is put stays in flight until a later step, or is there at once. */
 static void step_window(int number, struct draw *d, struct draw *own)
 {
     (void)own;

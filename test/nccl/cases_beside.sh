@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What mostly waits, and has run beside the rest: ranks that are late, ranks without the same settings, the notice board.
+# Cases that mostly wait, and run beside the rest: ranks that are late, ranks without the same settings, the notice board.
 
 # The same groups, cut differently by each rank.
 claims 'exchanges in parts, native' "$ranks" --ranks 4 --count 703 "${slow[@]}"

@@ -190,7 +190,8 @@ START_TEST(test_follow__calls_far_above_the_least_are_measured_in_vain_once)
 }
 END_TEST
 
-/* The first calls are slow by themselves, and are measured in vain. A fall behind them is found. */
+/* The first calls are slow by themselves, and measuring them finds nothing. A fall behind them is
+   found. */
 START_TEST(test_follow__slow_first_calls_hide_no_fall)
 {
     for (int before = 4; before <= 24; before++) {

@@ -292,7 +292,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long nown,
         return syscall(SYS_process_vm_readv, pid, own, nown, theirs, ntheirs, flags);
     if (own->iov_len == 1) /* does the sender live? */
         return 1;
-    /* What is to be combined goes by a small buffer. */
+    /* Bytes that are to be combined go by a small buffer. */
     return fake_move(theirs->iov_base,
                      faked.to && (size_t)(to - faked.to) < faked.length ? to : NULL, own->iov_len);
 }

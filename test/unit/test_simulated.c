@@ -81,7 +81,7 @@ START_TEST(test_simulated__the_first_is_as_fast_as_a_known_way)
 }
 END_TEST
 
-/* What a rank is told leads to the same list as finding it does, and no way comes twice. */
+/* A way that a rank is told leads to the same list as finding it does, and no way comes twice. */
 START_TEST(test_simulated__a_found_way_comes_first_and_once)
 {
     struct topo *t = test_topo_parse(cases[1].machine);

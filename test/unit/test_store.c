@@ -387,7 +387,7 @@ START_TEST(test_store__what_is_learned_is_recalled)
 }
 END_TEST
 
-/* What one communicator found, another of its place begins with. */
+/* A communicator begins with the findings of an earlier one of its place. */
 START_TEST(test_store__what_a_process_finds_is_kept_for_it)
 {
     static const struct plan_algorithm lane = {.name = "lane"}, ring = {.name = "ring"};

@@ -294,7 +294,7 @@ START_TEST(test_text__a_wrong_text_is_told_where_and_what_is_right)
 }
 END_TEST
 
-/* What may not be proved serves nothing, and is refused at once. */
+/* A text that may not be proved serves nothing, and is refused at once. */
 START_TEST(test_text__too_many_ranks_are_refused)
 {
     static const char *const text[] = {"for i in all { multicast(i; all; block i) }",

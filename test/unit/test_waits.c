@@ -95,7 +95,7 @@ START_TEST(test_waits__who_waits_follows_from_the_collective)
 {
     static const struct {
         unsigned collective;
-        int root, whole, late; /* late -1: nobody made others wait */
+        int root, whole, late; /* late -1: no rank made others wait */
         uint64_t wait[RANKS];
     } rows[] = {{COLL_BCAST, 1, 1, 1, {4 * MS, 0, 3 * MS}},
                 {COLL_BCAST, 0, 1, -1, {0}},

@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-/* How many bytes may stay idle; 0, as at first: none. What is beyond is released at once. */
+/* How many bytes may stay idle; 0, as at first: none. Bytes beyond it are released at once. */
 void host_memory_keep(size_t bytes);
 size_t host_memory_kept(void);
 

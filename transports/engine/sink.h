@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a call that has failed receives what it does not need. All engines of a process share it,
- * as no rank reads there. It is address space until a call fails.
+ * The memory where a failed call receives bytes that it does not need. All engines of a process
+ * share it, as no rank reads there. It is address space until a call fails.
  */
 #ifndef COLLSHIM_TRANSPORTS_SINK_H
 #define COLLSHIM_TRANSPORTS_SINK_H

@@ -2,7 +2,8 @@
 /*
  * A launcher that is late: a process between this rank and Hydra's proxy keeps back one answer for
  * SLOW_MS milliseconds, that to the first question about a rank with collshim. Meanwhile a timer's
- * signals interrupt whatever waits. Preloaded by the test into one rank, in front of MPI_Init.
+ * signals interrupt each call that waits. Preloaded by the test into one rank, in front of
+ * MPI_Init.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -86,7 +87,7 @@ __attribute__((constructor)) static void begin(void)
         close(atoi(number));
     }
     close(way[0]);
-    unsetenv("SLOW_MS"); /* what the program starts is not slowed */
+    unsetenv("SLOW_MS"); /* programs that it starts are not slowed */
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_signal}, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL);
 }
