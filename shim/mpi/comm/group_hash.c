@@ -32,8 +32,8 @@ uint64_t group_hash(MPI_Comm comm, int *size, int *rank)
     int inter;
 
     if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
-        mpi.Comm_size(comm, size) != MPI_SUCCESS || mpi.Comm_rank(comm, rank) != MPI_SUCCESS ||
-        mpi.Comm_group(comm, &group) != MPI_SUCCESS)
+        mpi.Comm_size(comm, size) != MPI_SUCCESS || *size < 2 ||
+        mpi.Comm_rank(comm, rank) != MPI_SUCCESS || mpi.Comm_group(comm, &group) != MPI_SUCCESS)
         return 0;
     if (mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
         hash = hash_ranks(group, world, *size);

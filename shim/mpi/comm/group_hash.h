@@ -10,8 +10,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
-/* Also the communicator's size and this rank in it. 0: an intercommunicator, or a group with ranks
-   of another MPI_COMM_WORLD. */
+/* Also the communicator's size and this rank in it. 0: one rank, an intercommunicator, or a group
+   with ranks of another MPI_COMM_WORLD. */
 uint64_t group_hash(MPI_Comm comm, int *size, int *rank);
 
 #endif
