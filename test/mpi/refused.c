@@ -205,7 +205,8 @@ static int suits(enum collective f, enum fault fault)
         ((f == SCATTER || f == SCATTERV) && (fault == NULL_TYPE || fault == NEGATIVE)))
         return 0;
 #endif
-#ifndef OPEN_MPI /* on one rank MPICH copies less than nothing, over what lies behind the buffers */
+#ifndef OPEN_MPI /* on one rank MPICH copies less than nothing, over what lies behind the buffers  \
+                  */
     if (fault == NEGATIVE && combines(f) && f != REDUCE_SCATTER)
         return 0;
 #endif
