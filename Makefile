@@ -289,7 +289,7 @@ $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
 # The transport over MPI runs there without MPI, on a table of functions.
 $(call pic,test/unit/test_lengths.c transports/net/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
-$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(call pic,transports/net/mpi_p2p.c shim/cli/gate/gate_stat.c shim/cli/stuck/verdict.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # Inputs for every parser: those that are kept, or new ones if SANITIZE has libFuzzer. Some files include a source,
 # for what is static in it.
 FUZZER   := $(findstring fuzzer,$(SANITIZE))

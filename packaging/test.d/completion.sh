@@ -36,7 +36,7 @@ options_known() {
     local subcommand option
     for subcommand in $subcommands; do
         for option in $(offers collshim "$subcommand" --); do
-            case $("$build/collshim" "$subcommand" "$option" 2>&1 </dev/null) in
+            case $(timeout 5 "$build/collshim" "$subcommand" "$option" 2>&1 </dev/null) in
                 *"no option"*) echo "$subcommand $option"; return 1 ;;
             esac
         done

@@ -19,6 +19,9 @@
 
 enum { TEXT = 16384, RANKS = 20 };
 
+/* INT64_MIN */
+#define LEAST "0 - 67108864*67108864*1024 - 67108864*67108864*1024"
+
 /* A text that grows. */
 struct page {
     char text[TEXT];
@@ -262,6 +265,8 @@ START_TEST(test_text__a_wrong_text_is_told_where_and_what_is_right)
         {COLL_BCAST, "multicast(0; 1, 1)", "rank 1 stands there twice"},
         {COLL_BCAST, "multicast(0; others; block 3..2)", "blocks 3 to 2 are none"},
         {COLL_BCAST, "multicast(0; others; block 1/0)", "division by 0"},
+        {COLL_BCAST, "multicast((" LEAST ") / (0-1); others)", "the value is too large"},
+        {COLL_BCAST, "multicast((" LEAST ") % (0-1); 4)", "rank 4; there are 0 to 3"},
         {COLL_BCAST, "multicast(0; others", "a.text:1:20: the end; expected ')'"},
         {COLL_BCAST, "send(0; 1)", "'send'; expected machine"},
         {COLL_BCAST, "multicast(q; others)", "no value 'q'; there is p"},

@@ -2,7 +2,8 @@
 /*
  * The parts of a composition as text, each in a file of its own:
  *
- *   text_read.c   the language: from characters to the primitives of a topology
+ *   text_words.c  from characters to words
+ *   text_read.c   the language: from words to the primitives of a topology
  *   text_plan.c   one rank's plan of them
  *   text.c        the row: which texts there are, and what the checker said of them
  */
@@ -43,6 +44,10 @@ struct text {
 int text_read(const char *name, char *content, size_t size, struct text **t, char *why,
               size_t why_size);
 void text_free(struct text *t); /* NULL is fine */
+
+/* Fill t->token and t->machine from t->content. Returns 0, or -EINVAL or -ENOMEM with one line in
+   why. */
+int text_read_words(struct text *t, char *why, size_t why_size);
 
 /* A line for people: "FILE:LINE:COLUMN: ...". Returns -EINVAL. */
 int text_wrong(const struct text *t, uint32_t token, char *why, size_t why_size, const char *format,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The language of compositions. Signs and words are found once; then one descent over them is both
- * the check of the form, when a text is read, and its run on a topology: a loop's body is read
- * again for each turn. Only loops over ranges exist, so every text ends.
+ * The language of compositions. One descent over a text's words is both the check of the form, when
+ * a text is read, and its run on a topology: a loop's body is read again for each turn. Only loops
+ * over ranges exist, so every text ends.
  *
  *     text       = { "machine" "(" recipe ")" | "fence" | loop | primitive | ";" }
  *     loop       = "for" NAME "in" ( "all" | value ".." value ) "{" text "}"
@@ -16,7 +16,6 @@
  * local(r), size(n) and rank(n,l).
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,25 +41,6 @@ struct reader {
     size_t why_size;
     int rc;
 };
-
-int text_wrong(const struct text *t, uint32_t token, char *why, size_t why_size, const char *format,
-               ...)
-{
-    uint32_t line = 1, start = 0, at = t->token[token].at;
-    va_list arguments;
-
-    for (uint32_t i = 0; i < at; i++)
-        if (t->content[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
-    int n = snprintf(why, why_size, "%s:%u:%u: ", t->name, line, at - start + 1);
-    va_start(arguments, format);
-    if (n >= 0 && (size_t)n < why_size)
-        vsnprintf(why + n, why_size - (size_t)n, format, arguments);
-    va_end(arguments);
-    return -EINVAL;
-}
 
 /* The first thing that is wrong is told. */
 #define WRONG(r, token, ...)                                                                       \
@@ -232,16 +212,20 @@ static int64_t apply(struct reader *r, uint32_t sign, int64_t a, int64_t b)
     char kind = r->t->token[sign].kind;
     int64_t v = 0;
 
-    if ((kind == '/' || kind == '%') && !b) {
-        if (!is_dry(r))
+    if (kind == '/' || kind == '%') {
+        if (b && b != -1) /* the processor traps at INT64_MIN / -1 */
+            return kind == '/' ? a / b : a % b;
+        if (!b && !is_dry(r))
             WRONG(r, sign, "division by 0");
-        return 0;
+        if (b && kind == '/' && __builtin_sub_overflow(0, a, &v))
+            WRONG(r, sign, "the value is too large");
+        return v;
     }
     if (kind == '+'   ? __builtin_add_overflow(a, b, &v)
         : kind == '-' ? __builtin_sub_overflow(a, b, &v)
-                      : kind == '*' && __builtin_mul_overflow(a, b, &v))
+                      : __builtin_mul_overflow(a, b, &v))
         WRONG(r, sign, "the value is too large");
-    return kind == '/' ? a / b : kind == '%' ? a % b : v;
+    return v;
 }
 
 static int64_t term(struct reader *r)
@@ -546,94 +530,6 @@ void text_list_close(struct text_list *l)
     *l = (struct text_list){0};
 }
 
-static uint32_t skip_blanks(const struct text *t, uint32_t at)
-{
-    while (t->content[at] && (text_is_blank(t->content[at]) || t->content[at] == '#'))
-        at += t->content[at] == '#' ? (uint32_t)strcspn(t->content + at, "\n") : 1;
-    return at;
-}
-
-/* machine(...): what stands in parentheses, without blanks. Returns where the text goes on, or 0.
- */
-static uint32_t read_machine(struct text *t, uint32_t at, char *why, size_t why_size)
-{
-    size_t n = 0;
-
-    t->machine_token = t->ntokens;
-    at = skip_blanks(t, at);
-    if (t->content[at] != '(' || t->machine[0]) {
-        text_wrong(t, t->ntokens, why, why_size,
-                   "machine(hierarchy=...,stripe=...,ring=...) stands once");
-        return 0;
-    }
-    for (at = skip_blanks(t, at + 1);
-         t->content[at] && t->content[at] != ')' && n < sizeof t->machine - 1;
-         at = skip_blanks(t, at + 1))
-        t->machine[n++] = t->content[at];
-    t->machine[n] = 0;
-    if (t->content[at] == ')')
-        return at + 1;
-    text_wrong(t, t->ntokens, why, why_size, "machine( has no ')' within %zu characters",
-               sizeof t->machine);
-    return 0;
-}
-
-/* The token at that place. Returns where the text goes on, or 0 with a line in why. */
-static uint32_t read_token(struct text *t, uint32_t at, char *why, size_t why_size)
-{
-    static const char signs[] = "(){};,+-*/%=:";
-    struct text_token *k = &t->token[t->ntokens];
-    const char *c = t->content + at;
-    uint32_t n = 0;
-
-    *k = (struct text_token){.at = at};
-    if (text_is_digit(*c)) {
-        for (k->kind = 'n'; text_is_digit(c[n]) && k->length < 100000000; n++)
-            k->length = 10 * k->length + (uint32_t)(c[n] - '0');
-        if (!text_is_digit(c[n]))
-            return at + n;
-        text_wrong(t, t->ntokens, why, why_size, "the number is too large");
-        return 0;
-    }
-    while (text_is_letter(c[n]) || c[n] == '_' || (n && text_is_digit(c[n])))
-        n++;
-    if (n == strlen("machine") && !memcmp(c, "machine", n)) {
-        at = read_machine(t, at + n, why, why_size);
-        k->kind = ';';
-        return at;
-    }
-    k->kind = n ? 'a' : !memcmp(c, "..", 2) ? '.' : !memcmp(c, "->", 2) ? '>' : *c;
-    k->length = n ? n : k->kind == '.' || k->kind == '>' ? 2 : 1;
-    if (n || k->length == 2 || (k->kind && strchr(signs, k->kind)))
-        return at + k->length;
-    text_wrong(t, t->ntokens, why, why_size, "a character that has no meaning here");
-    return 0;
-}
-
-static int read_tokens(struct text *t, char *why, size_t why_size)
-{
-    size_t room = 0;
-
-    for (uint32_t at = skip_blanks(t, 0);; at = skip_blanks(t, at)) {
-        if (t->ntokens == room) {
-            struct text_token *more = realloc(t->token, (room = 2 * room + 64) * sizeof *more);
-
-            if (!more)
-                return -ENOMEM;
-            t->token = more;
-        }
-        t->token[t->ntokens] = (struct text_token){.at = at};
-        if (at == t->size) {
-            t->ntokens++;
-            return 0;
-        }
-        at = read_token(t, at, why, why_size);
-        if (!at)
-            return -EINVAL;
-        t->ntokens++;
-    }
-}
-
 int text_read(const char *name, char *content, size_t size, struct text **t_p, char *why,
               size_t why_size)
 {
@@ -646,7 +542,7 @@ int text_read(const char *name, char *content, size_t size, struct text **t_p, c
     t->content = content;
     t->size = size;
     t->name = strdup(name);
-    int rc = t->name ? read_tokens(t, why, why_size) : -ENOMEM;
+    int rc = t->name ? text_read_words(t, why, why_size) : -ENOMEM;
     if (!rc) {
         struct reader r = {.t = t, .why = why, .why_size = why_size};
 

@@ -19,10 +19,10 @@
 #include "shim/cli/page/page.h"
 #include "shim/cli/report/call_sites.h"
 #include "shim/cli/report/foreign.h"
-#include "shim/cli/report/gnuplot.h"
 #include "shim/cli/report/lines.h"
 #include "shim/cli/report/nccl_choices.h"
 #include "shim/cli/report/rails_show.h"
+#include "shim/cli/report/report_rows.h"
 #include "shim/cli/report/waits_show.h"
 
 static const char help[] =
@@ -104,68 +104,6 @@ static const char help[] =
     "  collshim report --diff before.json after.json\n"
     "  collshim report run.json --json | jq '.collectives[] | select(.rerouted > 0)'\n";
 
-/* A report in which every field that is used is there and of its type. */
-struct report {
-    json_t *root;        /* owned */
-    json_t *collectives; /* borrowed */
-    json_t *nccl;        /* borrowed; NULL: of MPI */
-};
-
-/* One size of a collective. Strings and objects are borrowed from the report. */
-struct size_row {
-    long long from, rerouted, native, guard_rerouted, guard_native;
-    double rerouted_us, native_us;   /* medians; in reports without them, means */
-    double guard_gain, guard_spread; /* negative in reports of older versions */
-    double median_spread;            /* of the medians' ratio; 0: not known */
-    json_t *algorithms;              /* NULL in reports of older versions */
-};
-
-static int read_size(json_t *o, struct size_row *s)
-{
-    double rerouted = 0, native = 0;
-    int rc;
-
-    *s = (struct size_row){.guard_gain = -1};
-    rc = json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?F, s?F, s?F, s?F, s?F, s?o}",
-                     "total_bytes_from", &s->from, "rerouted", &s->rerouted, "rerouted_us",
-                     &s->rerouted_us, "native", &s->native, "native_us", &s->native_us,
-                     "guard_rerouted", &s->guard_rerouted, "guard_native", &s->guard_native,
-                     "guard_gain", &s->guard_gain, "guard_spread", &s->guard_spread,
-                     "rerouted_us_median", &rerouted, "native_us_median", &native, "median_spread",
-                     &s->median_spread, "algorithms", &s->algorithms);
-    s->rerouted_us = rerouted > 0 ? rerouted : s->rerouted_us;
-    s->native_us = native > 0 ? native : s->native_us;
-    return rc;
-}
-
-struct collective_row {
-    const char *name, *algorithm;
-    long long calls, rerouted, equal, different;
-    json_t *reasons, *sizes;
-    json_t *balancing; /* of alltoallv, or NULL */
-};
-
-static int read_collective(json_t *o, struct collective_row *c)
-{
-    struct size_row s;
-    size_t i;
-    json_t *size;
-
-    c->balancing = json_object_get(o, "balancing");
-    if (json_unpack(o, "{s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o}", "collective", &c->name, "calls",
-                    &c->calls, "rerouted", &c->rerouted, "algorithm", &c->algorithm,
-                    "verified_equal", &c->equal, "verified_different", &c->different, "native",
-                    &c->reasons, "sizes", &c->sizes) < 0 ||
-        !json_is_object(c->reasons) || !json_is_array(c->sizes))
-        return -1;
-    json_array_foreach(c->sizes, i, size)
-    {
-        if (read_size(size, &s) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int foreign(const char *path)
 {
     return cli_fail("%s: JSON, but no report; COLLSHIM_REPORT=FILE writes one in MPI_Finalize",
@@ -226,7 +164,7 @@ static int open_report(const char *path, struct report *r)
         return foreign(path);
     json_array_foreach(r->collectives, i, row)
     {
-        if (read_collective(row, &c) < 0)
+        if (report_read_collective(row, &c) < 0)
             return foreign(path);
     }
     return CLI_OK;
@@ -283,7 +221,7 @@ static void print_size(json_t *o)
     struct size_row s;
     char from[32];
 
-    read_size(o, &s);
+    report_read_size(o, &s);
     struct comparison weighed = compare(&s);
     cli_cell(&c, "%s", size_text(s.from, from, sizeof from));
     cli_cell(&c, "%lld", s.rerouted);
@@ -394,7 +332,7 @@ static void print_table(const struct report *r, size_t most)
                (long long)json_integer_value(json_object_get(r->nccl, "recvs")));
     json_array_foreach(r->collectives, i, row)
     {
-        read_collective(row, &c);
+        report_read_collective(row, &c);
         seen += c.calls > 0;
         if (c.calls)
             print_collective(&c);
@@ -412,89 +350,6 @@ static int ends_in(const char *text, const char *end)
     size_t n = strlen(text), m = strlen(end);
 
     return n > m && !strcmp(text + n - m, end);
-}
-
-/* A block of "bytes native_us rerouted_us" for gnuplot, with ? for values that were not measured.
- */
-static void plot_data(FILE *f, const struct collective_row *c)
-{
-    struct size_row s;
-    json_t *size;
-    size_t i;
-
-    fprintf(f, "$%s << end_of_data\n", c->name);
-    json_array_foreach(c->sizes, i, size)
-    {
-        read_size(size, &s);
-        fprintf(f, "%lld", s.from);
-        fprintf(f, s.native ? " %.1f" : " ?", s.native_us);
-        fprintf(f, s.rerouted ? " %.1f\n" : " ?\n", s.rerouted_us);
-    }
-    fputs("end_of_data\n", f);
-}
-
-static int is_plain_name(const char *name)
-{
-    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")] == 0 && name[0];
-}
-
-static void plot(FILE *f, const struct report *r, const char *picture)
-{
-    struct collective_row c;
-    json_t *row;
-    size_t i;
-    int n = 0;
-
-    fputs("set datafile missing '?'\n", f);
-    json_array_foreach(r->collectives, i, row)
-    {
-        read_collective(row, &c);
-        if (json_array_size(c.sizes) && is_plain_name(c.name))
-            plot_data(f, &c);
-    }
-    gnuplot_output(f, picture, 900, 600);
-    fputs("set logscale x 2\nset logscale y\nset format x '%.0b%BB'\nset grid\nset key top left\n"
-          "set xlabel 'bytes of the collective, from'\nset ylabel 'mean time, us'\n"
-          "set title 'collshim: mean time per call' noenhanced\nplot ",
-          f);
-    json_array_foreach(r->collectives, i, row)
-    {
-        read_collective(row, &c);
-        if (!json_array_size(c.sizes) || !is_plain_name(c.name))
-            continue;
-        fprintf(f,
-                "%s$%s using 1:2 with linespoints lt %d dt 2 title '%s, library' noenhanced, "
-                "$%s using 1:3 with linespoints lt %d title '%s, rerouted' noenhanced",
-                n ? ", " : "", c.name, n + 1, c.name, c.name, n + 1, c.name);
-        n++;
-    }
-    fputc('\n', f);
-}
-
-static int sizes_of(const struct report *r)
-{
-    struct collective_row c;
-    int n = 0;
-    json_t *row;
-    size_t i;
-
-    json_array_foreach(r->collectives, i, row)
-    {
-        read_collective(row, &c);
-        n += (int)json_array_size(c.sizes);
-    }
-    return n;
-}
-
-static int draw(const struct report *r, const char *picture)
-{
-    if (!sizes_of(r))
-        return cli_fail("nothing to draw: no call was rerouted or timed");
-    FILE *f = gnuplot_open();
-    if (!f)
-        return CLI_FAILURE;
-    plot(f, r, picture);
-    return gnuplot_close(f, picture);
 }
 
 static int diff(char **argv, size_t most)
@@ -557,7 +412,7 @@ static int show_text(const struct report *r, const struct output *o)
     print_table(r, o->most);
     cli_print_captured();
     return o->html    ? write_page(r, o->html)
-           : o->plot  ? draw(r, o->plot)
+           : o->plot  ? report_draw(r, o->plot)
            : o->bars  ? sites_draw(r->root, o->bars)
            : o->trace ? waits_trace(r->root, o->trace)
                       : CLI_OK;

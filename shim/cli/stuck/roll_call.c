@@ -162,6 +162,8 @@ static int read_one(struct stuck_roll *r, const struct top_counters *c)
         struct stuck_process *p = row_of(r, c);
 
         rc = p ? 0 : -1;
+        if (p)
+            p->full |= roll.full != 0;
         for (int i = 0; !rc && i < ROLL_LINES; i++) {
             struct stuck_line *l = roll.line[i].id ? stuck_add_line(p) : NULL;
 

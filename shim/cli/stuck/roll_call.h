@@ -33,6 +33,7 @@ struct stuck_process {
     int pid, rank, size;                   /* -1, 0: not known */
     int here;                              /* ranks on its host, by its launcher; 0: not known */
     int ended;                             /* it has called MPI_Finalize */
+    int full;                              /* some of its communicators have no line */
     int state;                             /* as in /proc/PID/stat: 'R', 'S', 'T' ... */
     double cpu;                            /* of one processor, lately */
     int lines;

@@ -60,10 +60,10 @@ static int get_process(struct stuck_roll *r, json_t *from)
     struct stuck_process in = {0}, *p;
     json_t *lines;
 
-    if (json_unpack(from, "{s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:s,s:F,s:o}", "host", &host, "job",
+    if (json_unpack(from, "{s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s?i,s:s,s:F,s:o}", "host", &host, "job",
                     &job, "scheduler", &scheduler, "pid", &in.pid, "rank", &in.rank, "size",
-                    &in.size, "ranks_here", &in.here, "ended", &in.ended, "state", &state, "cpu",
-                    &in.cpu, "communicators", &lines) ||
+                    &in.size, "ranks_here", &in.here, "ended", &in.ended, "full", &in.full, "state",
+                    &state, "cpu", &in.cpu, "communicators", &lines) ||
         in.size < 0 || in.size > MOST_RANKS || !(p = stuck_add(r)))
         return 0;
     text_show(in.host, sizeof in.host, host, strlen(host));

@@ -53,6 +53,7 @@ void stuck_put(FILE *f, const struct stuck_process *p)
     json_int(&j, "size", p->size);
     json_int(&j, "ranks_here", p->here);
     json_int(&j, "ended", p->ended);
+    json_int(&j, "full", p->full);
     json_string(&j, "state", state);
     json_rounded(&j, "cpu", 4, p->cpu);
     json_open(&j, "communicators", '[');

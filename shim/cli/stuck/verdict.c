@@ -107,13 +107,25 @@ static int waits_for(const struct stuck_line *l, uint64_t number)
     return l->inside || (has_started(l) && l->number >= number);
 }
 
+/* Processes that may have a part in the group, and no room for a line. */
+static int without_line(const struct verdict *v, const struct stuck_group *g)
+{
+    int full = 0;
+
+    for (int i = 0; i < v->n; i++)
+        full += v->process[i].full;
+    for (int i = 0; i < g->n; i++)
+        full -= g->member[i].process->full;
+    return full;
+}
+
 /* Ranks may have passed the call that they disagree about, so earlier ones are compared too. */
-static void judge(struct stuck_group *g)
+static void judge(const struct verdict *v, struct stuck_group *g)
 {
     uint64_t number = g->number = awaited(g);
     int inside = 0;
 
-    g->absent = g->member[0].line->size - g->n;
+    g->absent = g->member[0].line->size - g->n - without_line(v, g);
     g->absent = g->absent > 0 ? g->absent : 0;
     if (!number)
         return;
@@ -261,7 +273,7 @@ int verdict_of(struct verdict *v, const struct stuck_process *list, int n, doubl
     }
     count_absent(v);
     for (int i = 0; i < v->groups; i++)
-        judge(&v->group[i]);
+        judge(v, &v->group[i]);
     find_waiting(v);
     spare_waiting(v);
     for (int i = 0; i < v->groups; i++)

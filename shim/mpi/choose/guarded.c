@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/choose/guarded.h"
 
-#include <pthread.h>
 #include <string.h>
 
-#include "config/base/hash.h"
 #include "planners/choose/simulated.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/choose/candidates.h"
@@ -117,40 +115,6 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     return o;
 }
 
-/* Findings of calls on communicators of the same place before. Any thread. */
-enum { SIMULATED_KEPT = 64 };
-static struct simulated_before {
-    uint64_t key; /* 0: free */
-    double found[SIMULATED];
-} before[SIMULATED_KEPT];
-static pthread_mutex_t before_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static uint64_t simulated_key(const struct mpi_comm *c, const struct mpi_call *call,
-                              const struct plan_candidate *first)
-{
-    const uint64_t all[] = {
-        call->collective,     mpi_guard_kind(c, call),      call->total,
-        call->request.nbytes, (uint64_t)call->request.root, (uintptr_t)first->algorithm,
-        first->chunk_bytes};
-
-    return hash_bytes(topo_hash(c->topo), all, sizeof all) | 1;
-}
-
-static void simulate(const struct mpi_comm *c, const struct mpi_call *call,
-                     const struct plan_candidate *list, double found[SIMULATED])
-{
-    uint64_t key = simulated_key(c, call, list);
-    struct simulated_before *b = &before[key / 2 % SIMULATED_KEPT];
-
-    pthread_mutex_lock(&before_lock);
-    if (b->key != key) {
-        b->key = key;
-        simulated_find(&call->request, list, b->found);
-    }
-    memcpy(found, b->found, sizeof b->found);
-    pthread_mutex_unlock(&before_lock);
-}
-
 /* The model looks on rank 0 for a better way than costs do, and the guard gets it as one more
    contender. Where the call's time runs already, it begins later by so much: `later` is that call.
  */
@@ -165,7 +129,7 @@ static const struct mpi_call *offer_simulated(struct mpi_comm *c, struct guard_e
     if (!simulated_is_worth_it(&call->request, list, n))
         return call;
     if (c->rank == 0)
-        simulate(c, call, list, found);
+        simulated_find(&call->request, list, found);
     if (!agree_on_largest(c, found, SIMULATED) &&
         simulated_prefer(found, list, n, GUARD_REROUTES) > n) {
         guard_offer(e, &list[0]);

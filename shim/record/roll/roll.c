@@ -55,7 +55,7 @@ struct roll_line *roll_find(uintptr_t handle, int *known)
 {
     const struct slot *s = find_slot(handle, handle);
 
-    *known = s != NULL;
+    *known = s || __atomic_load_n(&roll->full, __ATOMIC_RELAXED);
     return s ? s->line : NULL;
 }
 
@@ -73,8 +73,10 @@ struct roll_line *roll_add(uintptr_t handle, uint64_t id, int size, int rank)
 
     pthread_mutex_lock(&lock);
     struct slot *s = find_slot(0, handle);
+    l = s && id ? free_line() : NULL;
+    if (id && !l)
+        __atomic_store_n(&roll->full, 1, __ATOMIC_RELAXED);
     if (s) {
-        l = id ? free_line() : NULL;
         if (l) {
             memset(l, 0, sizeof *l);
             l->size = size;

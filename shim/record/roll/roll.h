@@ -18,7 +18,8 @@ int roll_is_wanted(void);
 /* Keep it there, in memory that is all 0; NULL: no more. One thread. */
 void roll_place(struct roll *memory);
 
-/* The line of a handle; NULL: it has none. *known: the handle is. */
+/* The line of a handle; NULL: it has none. *known: the handle is, or there is no room for others.
+   Only while the roll is kept. */
 struct roll_line *roll_find(uintptr_t handle, int *known);
 
 /* A line for a handle. id 0, or no room: the handle is known, and has no line. Any thread, one at a

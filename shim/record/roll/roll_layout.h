@@ -60,6 +60,7 @@ struct roll {
     uint64_t beat;         /* when the watcher looked last, ns monotonic; 0: not yet */
     uint64_t looked, told; /* when a command looked because of the alarm, and spoke */
     uint32_t sites, objects;
+    uint64_t full; /* a communicator found no room, so it and later ones have no line */
     struct roll_line line[ROLL_LINES];
     struct roll_site {
         uint64_t offset; /* of the return address in its object */
