@@ -397,6 +397,10 @@ mkfifo place.fifo
 with_sites fifo.json "$(site "$PWD/place.fifo" null 4660 1 "smaller than COLLSHIM_MIN_BYTES")"
 expect 0 "  place.fifo+0x1234" timeout 20 "$collshim" report fifo.json
 expect 0 "Next: 50 % of the time ran natively (smaller than COLLSHIM_MIN_BYTES); try COLLSHIM_MIN_BYTES=16K" "$collshim" report --wide fifo.json
+jq '.sites[].total_bytes_from = 8192' fifo.json >tiny.json
+expect 0 "Next: nothing; what can be rerouted is, and it pays." "$collshim" report tiny.json
+jq '.sites[].total_bytes_from = 16384' fifo.json >near.json
+expect 0 "try COLLSHIM_MIN_BYTES=16K" "$collshim" report --wide near.json
 jq '.partial = true' sites.json >partial.json
 expect 0 "Partial: the job did not reach MPI_Finalize." "$collshim" report partial.json
 jq '.sites[0].calls = "many"' sites.json >wrong.json
@@ -451,6 +455,11 @@ expect 0 "Next: look at bad?[2Jone\"\\ with" "$collshim" site spool
 json '.reports == 3 and .skipped["no report"] == 6 and .programs[0].saved_node_hours == -0.00416667 and .programs[0].lost == 1
       and ([.programs[] | select(.program | endswith(" train.py"))] | length == 1) and .reasons[0].native_node_hours == 0.0138889
       and ([.settings[] | .setting] | sort == ["(defaults)", "min_bytes=16KiB"])' "$collshim" site --json spool
+json '.reasons[0].advice | startswith("try COLLSHIM_MIN_BYTES=16K")' "$collshim" site --json spool
+mkdir tiny
+jq '.sites[0].total_bytes_from = 8192' spool/1000/a.json >tiny/a.json
+expect 0 "Next: nothing; no reason that a setting would change" "$collshim" site --wide tiny
+json '.reasons[0].native_node_hours > 0 and .reasons[0].advice == null' "$collshim" site --json tiny
 json '.reports == 1 and .node_hours == 2' "$collshim" site --json spool --since 2023-11-15
 json '.reports == 2' "$collshim" site --json spool --until 2023-11-15T00:00
 json '.reports == 0' "$collshim" site --json spool --since 7d

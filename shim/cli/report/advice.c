@@ -6,6 +6,8 @@
 
 #include "shim/decide/base/reasons.h"
 
+enum { PROPOSED_BYTES = 16 << 10 }; /* of the clause for REASON_SMALL */
+
 static const struct {
     enum reason reason;
     const char *clause;
@@ -46,4 +48,9 @@ const char *advice_for(const char *reason)
         if (!strcmp(texts[rows[i].reason], reason))
             return rows[i].clause;
     return NULL;
+}
+
+int advice_reaches(const char *reason, long long bytes)
+{
+    return advice_for(reason) && (bytes >= PROPOSED_BYTES || strcmp(texts[REASON_SMALL], reason));
 }

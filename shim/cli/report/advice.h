@@ -6,4 +6,7 @@
 /* reason: as a report has it. NULL: nothing is to be done about it. Constant. */
 const char *advice_for(const char *reason);
 
+/* Would that change anything for calls of so many bytes, over all ranks? */
+int advice_reaches(const char *reason, long long bytes);
+
 #endif

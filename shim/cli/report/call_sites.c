@@ -245,7 +245,7 @@ void sites_print(json_t *root, size_t most)
         printf("  %zu more; --all shows them\n", json_array_size(list) - most);
 }
 
-/* The reason that most of the native time has. */
+/* The reason that most of the native time has, of calls for which its advice changes something. */
 static const char *main_reason(json_t *list, double *seconds)
 {
     const char *best = NULL;
@@ -262,7 +262,8 @@ static const char *main_reason(json_t *list, double *seconds)
             continue;
         json_array_foreach(list, k, again)
         {
-            if (sites_read(again, &other) == 0 && other.reason && !strcmp(other.reason, s.reason))
+            if (sites_read(again, &other) == 0 && other.reason && !strcmp(other.reason, s.reason) &&
+                advice_reaches(s.reason, other.from))
                 sum += other.native_s;
         }
         if (sum > *seconds) {
@@ -357,9 +358,9 @@ void sites_advise(json_t *root)
                w.collective, -w.saved_s, w.collective);
     else if (waiting && late.waiting_s > all / 4)
         advise_waiting(waiting, &late);
-    else if (reason && native > all / 4 && (clause = advice_for(reason)))
+    else if (reason && native > all / 4)
         printf("\nNext: %.0f %% of the time ran natively (%s); %s.\n", 100 * native / all, reason,
-               clause);
+               advice_for(reason));
     else if (number_of(saved, "calls_without_comparison") > rerouted_calls(list) / 2)
         puts(
             "\nNext: run it once with COLLSHIM_MODE=ab; most rerouted calls have no native ones to "

@@ -83,12 +83,18 @@ static void print_rows(const struct sum_table *t, const char *title)
         printf("%d more; --json has them\n", t->rows - SHOWN);
 }
 
+/* NULL: for most of its time there is none. */
+static const char *reason_advice(const struct sum_row *r)
+{
+    return r->advised > r->collectives / 2 ? advice_for(r->name) : NULL;
+}
+
 static void print_reasons(const struct sum *s)
 {
     printf("\n%-12s %8s  %s\n", "Native hours", "share", "reason");
     for (int i = 1; i < s->reasons.rows && i <= SHOWN; i++) {
         const struct sum_row *r = &s->reasons.row[i];
-        const char *clause = advice_for(r->name);
+        const char *clause = reason_advice(r);
 
         printf("%12.4g %7.1f%%  %s%s%s\n", r->collectives,
                share(r->collectives, s->all.collectives), r->name, clause ? "; " : "",
@@ -156,7 +162,7 @@ void site_show_advice(const struct sum *s)
     }
     for (int i = 1; i < s->reasons.rows; i++) {
         const struct sum_row *r = &s->reasons.row[i];
-        const char *clause = advice_for(r->name);
+        const char *clause = reason_advice(r);
 
         if (clause && r->collectives > s->all.collectives / 10) {
             printf("\nNext: %.0f %% of the time in collectives is native (%s); %s.\n",
@@ -266,7 +272,7 @@ void site_show_json(const struct sum *s, const struct site_skips *skips)
         json_string(&j, "reason", r->name);
         json_int(&j, "sites", r->jobs);
         json_rounded(&j, "native_node_hours", 6, r->collectives);
-        json_string(&j, "advice", advice_for(r->name));
+        json_string(&j, "advice", reason_advice(r));
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -9,6 +9,7 @@
 
 #include "config/base/hash.h"
 #include "config/base/text.h"
+#include "shim/cli/report/advice.h"
 #include "shim/cli/report/call_sites.h"
 
 /* Clocks of hosts and file servers differ. Calls of a process may overlap, on as many communicators
@@ -162,6 +163,8 @@ static void add_reason(struct sum *s, const struct site_line *l, const struct jo
     struct sum_row *r = row_of(&s->reasons, l->reason);
     r->jobs += l->native > 0;
     r->collectives += l->native_s * j->per_rank_second;
+    if (advice_reaches(l->reason, l->from))
+        r->advised += l->native_s * j->per_rank_second;
 }
 
 /* Returns how many there are, or -1: they are no sites. The rest of a longer list is left out. */

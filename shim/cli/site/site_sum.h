@@ -17,6 +17,7 @@ struct sum_row {
     long long jobs, gained, lost; /* beyond the doubt about what was saved */
     double hours;                 /* of the jobs */
     double collectives;           /* of that, in collectives; of a reason: natively for it */
+    double advised;               /* of a reason's: of calls for which advice.h changes something */
     double waiting;               /* of that, waiting for late ranks, as far as sampled */
     double saved, error;          /* error: squared */
 };
