@@ -37,7 +37,7 @@ static uint64_t name_of(const struct topo *t, unsigned by, const struct plan *p,
     return name;
 }
 
-/* Of its operations in any order of the queues: what they move, and for what they wait. */
+/* A hash of its operations in any order of the queues: what they move, and for what they wait. */
 static uint64_t seen(const struct topo *t, unsigned by, const struct plan *p)
 {
     uint64_t sum = 0;

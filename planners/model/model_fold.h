@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Machines whose nodes are alike, and schedules that are the same seen from each node: all that
- * happens on node 0 happens on the others at the same time. So node 0 is simulated alone. What it
- * sends to the node at some distance arrives there as node 0 gets it from the node at the same
+ * happens on node 0 happens on the others at the same time. So node 0 is simulated alone. Its
+ * message to the node at some distance arrives there as node 0 gets one from the node at the same
  * distance the other way round.
  */
 #ifndef COLLSHIM_PLANNERS_MODEL_FOLD_H

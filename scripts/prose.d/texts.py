@@ -23,11 +23,13 @@ MESSAGE_WORDS = 4
 def paragraphs(first, lines):
     """(line, text) of each paragraph and list item; rows of tables and lines of code are left out."""
     begun, words, listed = first, [], False
+    example = False  # commands after "Examples:"
     margin = min((len(x) - len(x.lstrip()) for x in lines if x.strip()), default=0)
     for number, line in enumerate(lines, first):
         bare, indent = line.strip(), len(line) - len(line.lstrip()) - margin
         item = ITEM.match(bare)
-        table = COLUMNS.search(bare) or (indent >= 4 and not (words and listed)) or set(bare) <= set("-=~ ")
+        example = bare == "Examples:" or bool(example and bare)
+        table = example or COLUMNS.search(bare) or (indent >= 4 and not (words and listed)) or set(bare) <= set("-=~ ")
         if words and (not bare or item or table):
             yield begun, " ".join(words)
             words = []

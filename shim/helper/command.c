@@ -14,7 +14,7 @@
 #include "shim/helper/spawn.h"
 #include "shim/record/roll/roll_watch.h"
 
-/* Of the time when the backend was opened: the program may change its own in another thread. */
+/* Taken when the backend is opened: the program may change its own in another thread. */
 static char libraries[PATH_MAX];
 static char *environment[] = {libraries, NULL};
 

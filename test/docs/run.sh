@@ -79,6 +79,9 @@ wordings() {
     wording md "${long% word *}. ${long:0:150}." 'words on average'
     wording md '| a | It is of no use whatever. |' '"whatever"'
     wording c '/* The first rank waits. What does it wait for? */\nsay("the file is missing in %s", x);' ''
+    wording c '/* A file may grow, so one can wait. */' 'one can"'
+    wording c '/* A slow rank may wait, but a fast one may not. */' ''
+    wording c "say(\"Examples:\\n  collshim $long\\n\");" ''
     # shellcheck disable=SC2016
     wording md 'The first rank waits. `whoever` is a word.\n\n    Who is code.' ''
     return $status

@@ -54,7 +54,7 @@ job() {
     TMPDIR=$(mktemp -d "$tmp/job.XXXXXX") "$root/scripts/private-shm" timeout -k 5 "$limit" "${command[@]}" "${program[@]}" </dev/null
 }
 
-# What a part sets for its job. Limits: KiB above what the job takes without.
+# The settings of a part's job. Limits: KiB above what the job takes without.
 settings_of() {
     case $1 in
         one*) echo FAULTS_RANK=1 ;;&

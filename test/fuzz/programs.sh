@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # test/fuzz/programs.sh [--programs N] [--seed N] [--ranks N] [--steps N] [--mpi NAME] [BUILD_DIR]: random legal MPI
-# programs (test/mpi/wild.c), each by the library alone and then under collshim, with every call rerouted that can be
-# and settings that follow from the program's seed. Both must end well and print the same. A program that fails under
+# programs (test/mpi/wild.c), each by the library alone and then under collshim. There every call is rerouted that can be,
+# with settings that follow from the program's seed. Both must end well and print the same. A program that fails under
 # collshim alone is shrunk to the steps that it takes. Programs that fail without collshim too are the library's: they
 # are counted apart. Defaults: 20 programs from seed 1 on, 4 ranks, 60 steps, openmpi and mpich.
 set -uo pipefail

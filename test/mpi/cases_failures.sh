@@ -3,7 +3,7 @@
 #
 # Failures of one rank alone: its memory, a revoked communicator, its life.
 
-# Of some 570 allocations every 37th fails; with --long each one does.
+# Every 37th of some 570 allocations fails; with --long each one does.
 starvation() {
     local place limited stride=37
     [ "$long" = 0 ] || stride=1

@@ -197,7 +197,7 @@ helpers_die() {
     [ "$family" != openmpi ] || during+=(frozen) # which takes some seconds
     for how in "${during[@]}"; do
         begin "a helper is lost, $how: the ranks finish its work, and run natively"
-        helpers_with $how
+        helpers_with "$how"
         want_right
         [ "$(sum_of .sliced_redone)" -eq 4 ] ||
             complain "$(sum_of .sliced_redone) redone, wanted one call on 4 ranks"

@@ -14,7 +14,7 @@ no_report() {
     finish
 }
 
-# Of each Allreduce the report names the rank that came last by the program's own clock, and its trace shows that.
+# The report names the rank that came last in each Allreduce by the program's own clock, and its trace shows that.
 want_late() {
     [ "$(jq -r '.trace[] | select(.collective == "allreduce") | "\(.call) \(.late)"' "$tmp/report.json" 2>&1)" = \
         "$(sed -nE 's/^call ([0-9]+): delayed [0-9]+, last ([0-9]+),.*/\1 \2/p' <<<"$out")" ] ||

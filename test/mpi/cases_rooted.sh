@@ -14,7 +14,7 @@ rooted() {
     finish
 }
 
-# Of 211 small calls, 200 of them on one communicator, ranks ask about few. A wrong one is among them, which rank 0 tells
+# Ranks ask about few of 211 small calls, 200 of them on one communicator. A wrong one is among them, which rank 0 tells
 # all. Ranks detect the large ones that follow, and the guard tries them.
 rooted_sizes_are_asked_for_rarely() {
     local collective why ranks=3

@@ -34,9 +34,9 @@ want_store_line() { # want_store_line PATTERN...: each a row's, which has a line
 smoke_store() {
     inherits
     rm -rf "$tmp/store"
-    pushd "$tmp" >/dev/null
+    pushd "$tmp" >/dev/null || return
     stored "a job writes what it measured into the store, by relative names" COLLSHIM_STORE=store COLLSHIM_REPORT=report.json
-    popd >/dev/null
+    popd >/dev/null || return
     want_lines
     [ "$(jq .partial "$tmp/report.json")" != true ] || complain "the report is a partial one"
     [ "$(head -n 1 "$tmp/store")" = "$store_head" ] || complain "no store was made"

@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     for (int i = 20 + (int)draw(80); i > 0; i--)
         make_any(comm[draw(3)]);
 
-    /* Of two ranks that disagree, none is in the minority. */
+    /* None of two ranks that disagree is in the minority. */
     MPI_Comm wrong = comm[size / 2 > 2 ? draw(3) : 0];
     int form = (int)draw(FORMS);
     last = line[BARRIER][BLOCKING];

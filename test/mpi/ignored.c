@@ -3,7 +3,7 @@
  * Arguments that MPI ignores on a rank are anything: ignored [SEED [CALLS]]
  *
  * Random calls of every function, form and width (random_call.h). Away from the root, and in place,
- * what has no meaning there is an address that is none, a negative count, and a type that is a
+ * what has no meaning there is an invalid address, a negative count, and a type that is a
  * number, was freed, or is MPI_DATATYPE_NULL. So are the displacements of empty blocks, the vectors
  * of a rank without neighbours, and all buffers of a rank that passes MPI_PROC_NULL as the root.
  * Last come blocks at absolute displacements on MPI_BOTTOM, of which one rank has none.
@@ -206,7 +206,7 @@ static void one_call(int number)
     call_free(&c);
 }
 
-/* Of a rank in the root's group that is not the root. Its buffers are nowhere; Open MPI 4 and
+/* A rank in the root's group that is not the root: its buffers are nowhere; Open MPI 4 and
    MPICH 5 look at counts and types. */
 static void beside_the_root(enum form form, int wide)
 {

@@ -3,7 +3,7 @@
  * The next communicator begins with what one has found: inherit [SEED [CALLS [BYTES]]], 100 calls
  * of 100,000 bytes on each communicator; an even number of ranks
  *
- * Of all ranks two communicators in turn, of which the second may begin with what the first has
+ * All ranks have two communicators in turn, of which the second may begin with what the first has
  * found. Then ranks 0 and 2, 4 and 6 and so on have a communicator of two, whose findings ranks 1,
  * 3, ... do not know. So communicators of ranks 0 and 1, 2 and 3, ..., of the same shape, must not
  * go by them; nor those of ranks 0 and 2, ... behind, whose ranks know different numbers. The

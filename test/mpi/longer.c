@@ -3,8 +3,8 @@
  * A message of more than 4 GiB on two ranks: longer [SEED [all]]
  *
  * A broadcast, or five collectives, of blocks of 4 GiB and a page. A block is one small file that
- * is mapped again and again, so it takes little memory. Both ranks give the same. Of the bytes that
- * rank 0 gives, those that do not come leave rank 1's file as it was, for the most part.
+ * is mapped again and again, so it takes little memory. Both ranks give the same. Bytes of
+ * rank 0 that do not come leave rank 1's file as it was, for the most part.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>

@@ -75,7 +75,7 @@ for cases in "$here"/cases_*.sh; do
     . "$cases"
 done
 
-# What hardly depends on the library is shown whole under the first one that is here, and by a few jobs under the others:
+# Parts that hardly depend on the library run whole under the first one that is here, and as a few jobs under the others:
 # smoke_NAME, where a file has it.
 run_part() { # run_part LIBRARY FILE WHOLE
     choose "$1"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A program that opens NCCL itself: caught, and nothing else about it changes. What calls cost the host.
+# A program that opens NCCL itself: caught, and nothing else about it changes. Then the time that calls cost the host.
 
 answers() { # DESCRIPTION FOLDERS PROGRAM...: the same with the preload as without; FOLDERS: of libraries
   local name=$1 folders=$2

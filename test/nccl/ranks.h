@@ -80,6 +80,6 @@ extern const struct test_case cases_registered[]; /* buffers that NCCL knows of 
 extern const struct test_case cases_memory[];     /* of the device */
 extern const struct test_case cases_ahead[];      /* hosts ahead of their streams */
 extern const struct test_case cases_faults[];     /* NCCL's results for wrong programs */
-extern const struct test_case cases_ways[];       /* what a call enters */
+extern const struct test_case cases_ways[];       /* functions that a call enters */
 
 #endif

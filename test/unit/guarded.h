@@ -38,7 +38,7 @@ struct machine {
     struct guard guard[MOST_RANKS];
     int warm[MOST_WAYS];
     double took, lost; /* all calls; against the library */
-    int last, run;     /* what ran last, as machine_way says, and how often in a row */
+    int last, run;     /* the way that ran last (machine_way), and how often in a row */
     int calls, timed, ran[1 + MOST_WAYS], verdicts, agreements;
 };
 

@@ -306,7 +306,7 @@ START_TEST(test_guard__noise_does_not_flip_it_and_ranks_stay_together)
 }
 END_TEST
 
-/* Of 40 such machines with one reroute: at least so many are right after the first calls, and after
+/* At least so many of 40 such machines with one reroute are right after the first calls, and after
    2,000 more. */
 static void most_are_right(struct machine like, int right, int least_soon, int least_late)
 {

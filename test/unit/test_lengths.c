@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages about as long as an int, or 32 bits, can count. Memory of that size is never touched:
- * MPI is a table that notes lengths, the system's calls that read and write another process's
- * memory are this program's own, and what is copied through cells comes from the kernel's page of
+ * Messages about as long as an int, or 32 bits, can count. Memory of that size is never touched.
+ * MPI is a table that notes lengths. The system's calls that read and write another process's
+ * memory are this program's own. Bytes that are copied through cells come from the kernel's page of
  * zeros.
  */
 #define _GNU_SOURCE

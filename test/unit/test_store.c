@@ -310,7 +310,7 @@ START_TEST(test_store__users_share_a_folder)
 }
 END_TEST
 
-/* What says of a row that it is wrong by now, on stderr. */
+/* A line on stderr says of a row that it is wrong by now. */
 START_TEST(test_store__a_row_that_is_wrong_by_now_is_named)
 {
     static const double now[] = {.52, .7, 1.4}; /* as it was, better, the slower way */

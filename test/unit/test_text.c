@@ -66,7 +66,7 @@ static void put_machine(struct page *p, struct rng *r, const struct topo *t)
         1 + rng_below(r, 4));
 }
 
-/* The random ranks of a step: who has it, and who gets it from whom. */
+/* A random tree: the rank that each one gets its part from, and after which step it has it. */
 struct tree {
     int from[RANKS], step[RANKS], steps;
 };

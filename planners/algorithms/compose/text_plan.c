@@ -215,7 +215,7 @@ static int check_sums(const struct plan_work *w)
     return rc;
 }
 
-/* What this rank reads and writes in all primitives. */
+/* Follow what this rank reads and writes in all primitives. */
 static int follow(struct plan_work *w)
 {
     const struct text_list *l = &w->w->list;

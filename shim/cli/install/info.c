@@ -333,7 +333,7 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
                 n.best ? n.best : "");
 }
 
-/* What the preload finds out later than cfg_load: do the names exist, can the topology be? hash: of
+/* The preload finds this out later than cfg_load: do the names exist, can the topology be? hash: of
    the profile's rows, or "". */
 static void check_meaning(struct cfg *c, char *hash, size_t size)
 {

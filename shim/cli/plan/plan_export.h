@@ -15,7 +15,7 @@ void plan_export_dot(FILE *f, const struct plan *p);
 void plan_export_goal(FILE *f, const struct plan *const *plan, int nranks);
 
 /*
- * Who sends how much to whom, as a matrix of characters: a row for each sender, a column for each
+ * The bytes from rank to rank, as a matrix of characters: a row for each sender, a column for each
  * receiver. Beyond 64 ranks they are nodes, beyond 64 nodes groups of nodes. Returns 0 or -ENOMEM.
  * Source: figure 7 of HiCCL.
  */

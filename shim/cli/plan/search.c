@@ -283,7 +283,7 @@ static void print_row(const struct search *s, FILE *f)
 static struct {
     const struct search *s;
     const char *text;
-} profile; /* what config_write_file asks for */
+} profile; /* for print_profile, which takes the file alone */
 
 static void print_profile(FILE *f)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trace of a report as Perfetto and chrome://tracing read it: a track for each rank; a slice
- * for each stay in a sampled call, with its waiting as a slice inside; an arrow from the late rank
- * to each one that waited for it.
+ * The trace of a report as Perfetto and chrome://tracing read it. Each rank has a track. Each stay
+ * in a sampled call is a slice, with its waiting as a slice inside. An arrow leads from the late
+ * rank to each one that waited for it.
  */
 #include <errno.h>
 #include <stdio.h>

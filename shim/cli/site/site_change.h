@@ -3,7 +3,7 @@
  * Programs that became slower after a change of library, collshim or nodes. The spool's older jobs
  * are the baseline: of the same program, shape and settings, before the newest job's library and
  * collshim came; where these never changed, before its nodes did. A job counts with its seconds and
- * with its mean time of a collective call. What is sure is said as `collshim gate` says it.
+ * with its mean time of a collective call. A change is sure by the rules of `collshim gate`.
  */
 #ifndef COLLSHIM_SHIM_CLI_SITE_CHANGE_H
 #define COLLSHIM_SHIM_CLI_SITE_CHANGE_H

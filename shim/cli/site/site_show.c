@@ -336,8 +336,9 @@ void site_show_prometheus(const struct sum *s, const struct site_skips *skips)
     printf("collshim_node_hours %.9g\n", s->all.hours);
     print_metric("collshim_collectives_node_hours", "Node hours in collectives.");
     printf("collshim_collectives_node_hours %.9g\n", s->all.collectives);
-    print_metric("collshim_waiting_node_hours",
-                 "Of these, waiting for late ranks, which no schedule can save.");
+    print_metric(
+        "collshim_waiting_node_hours",
+        "Node hours in collectives spent waiting for late ranks, which no schedule can save.");
     printf("collshim_waiting_node_hours %.9g\n", s->all.waiting);
     print_metric("collshim_saved_node_hours", "Node hours saved.");
     printf("collshim_saved_node_hours %.9g\n", s->all.saved);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the processes of jobs say of their last collectives. Any program of that user may have
- * written it, here or in a file, so nothing is trusted beyond its bounds.
+ * The lines of jobs' processes about their last collectives. Any program of that user may have
+ * written them, here or in a file, so nothing is trusted beyond its bounds.
  *
  * Thread rule: one thread.
  */
@@ -56,8 +56,8 @@ void stuck_told(const struct stuck_roll *r);
 /* One object on a line. */
 void stuck_put(FILE *f, const struct stuck_process *p);
 
-/* Lines of a file, of which those that are such objects count, whatever stands in front of them.
-   Returns how many. */
+/* Lines of a file. Those that are such objects count, with any text in front of them. Returns how
+   many. */
 int stuck_get(struct stuck_roll *r, FILE *f);
 
 void stuck_sort(struct stuck_roll *r);

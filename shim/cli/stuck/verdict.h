@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who waits for whom in one job. On each communicator the ranks' last calls are compared by their
- * numbers. A rank is late if it has not made the call that others wait in. The ones to blame are
- * late and wait in no collective themselves.
+ * The ranks that wait in one job, and those they wait for. On each communicator the ranks' last
+ * calls are compared by their numbers. A rank is late if it has not made the call that others wait
+ * in. The ones to blame are late and wait in no collective themselves.
  *
  * Thread rule: one thread.
  */

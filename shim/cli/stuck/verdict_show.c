@@ -94,7 +94,7 @@ static void put_call(FILE *f, const struct stuck_line *l, const struct stuck_cal
         fprintf(f, " at %s", c->where);
 }
 
-/* What a process does that is in no call of that communicator. */
+/* The state of a process that is in no call of that communicator. */
 static const char *idleness(const struct verdict *v, const struct stuck_process *p)
 {
     return stuck_is_stopped(p)        ? "is stopped by a signal"
@@ -224,7 +224,7 @@ void verdict_print(FILE *f, const struct verdict *v)
             scheduler[0] ? " (" : "", scheduler, scheduler[0] ? ")" : "", v->n,
             v->size > v->n ? v->size : v->n, cli_s(v->size > v->n ? v->size : v->n));
     if (!worst || worst->why == STUCK_NOT) {
-        fputs("Nobody waits in a collective.\n", f);
+        fputs("No rank waits in a collective.\n", f);
     } else {
         const struct stuck_call *c = others_call(worst, worst->number);
 

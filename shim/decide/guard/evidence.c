@@ -65,8 +65,8 @@ void evidence_forget_arm(struct evidence *e, int arm)
     e->tries[arm] = 0;
 }
 
-/* The oldest round whose contenders all have two others, or else the oldest. Of a contender that is
-   rarely tried, others would soon leave none, and it would be tried again. */
+/* The oldest round whose contenders all have two others, or else the oldest. Otherwise a
+   contender that is rarely tried would soon have none left, and it would be tried again. */
 static int dispensable(const struct evidence *e)
 {
     int n[EVIDENCE_ARMS] = {0};

@@ -59,10 +59,10 @@ void store_learn(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e, int in_file);
 
 /*
- * What this process has found at a place, NULL: at any. A copy, to be freed with store_rows_free.
- * Returns a hash of it, which is the same for the same rows in any order; 0: nothing. Processes
- * have been in different communicators, so all ranks must agree on the hash before one goes by the
- * rows.
+ * The rows that this process has found at a place, NULL: at any. A copy, to be freed with
+ * store_rows_free. Returns a hash of it, which is the same for the same rows in any order; 0:
+ * nothing. Processes have been in different communicators, so all ranks must agree on the hash
+ * before one goes by the rows.
  */
 uint64_t store_found(const char *where, struct store_rows *rows);
 

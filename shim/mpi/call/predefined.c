@@ -127,7 +127,7 @@ static int find(MPI_Datatype type, struct predefined *p)
     return find_made(type, p);
 }
 
-/* Of a handle's row. */
+/* row: a handle's. */
 static int is_integer_of_c(int row)
 {
     return rows[row].kind <= UNSIGNED && rows[row].layout == SINGLE;

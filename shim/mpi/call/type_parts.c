@@ -5,7 +5,7 @@
 
 #include "shim/mpi/api/calls.h"
 
-/* Of MPI_Type_get_value_index, which is younger than the mpi.h of some builds. */
+/* The combiner of MPI_Type_get_value_index, which is younger than the mpi.h of some builds. */
 #if defined(MPICH_VERSION)
 enum { VALUE_INDEX = 20 };
 #elif defined(MPI_ABI_VERSION)

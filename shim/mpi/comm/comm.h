@@ -144,7 +144,7 @@ extern const int comm_parts_n;
 int mpi_comm_open(void);
 
 /* At MPI_Finalize, before the library's own: drop the state of MPI_COMM_WORLD and the keys. Also
-   behind mpi_comm_open alone, whatever it returned. */
+   behind mpi_comm_open alone, with any result. */
 void mpi_comm_close(void);
 
 /* The state of an intracommunicator; NULL while there is none. Local, cheap. */

@@ -35,7 +35,7 @@ struct hello {
 
 /* And its last one. */
 struct last_word {
-    uint64_t found; /* what it knows of such communicators (stored.h) */
+    uint64_t found; /* hash of the rows for its place (stored_here) */
     int32_t error;  /* why it shares no memory (an errno), or 0, or NO_MEMORY */
 };
 

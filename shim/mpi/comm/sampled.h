@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which series of samples (shim/record/waits/sample.h) a communicator's calls belong to. All its
- * ranks give it the same number without a message: made of the ranks of its group and of how many
- * communicators of that group there were before, or, for a duplicate, of its original's number and
- * of how many duplicates that had. So duplicates used by two threads in any order are told apart.
+ * ranks give it the same number without a message. It is made of the ranks of its group and of how
+ * many communicators of that group there were before. A duplicate's is made of its original's
+ * number and of how many duplicates that had. So duplicates used by two threads in any order are
+ * told apart.
  *
  * Thread rule: any thread; one at a time for each communicator.
  */

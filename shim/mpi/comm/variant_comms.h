@@ -7,7 +7,7 @@
 
 #include "planners/choose/variants.h"
 
-/* Of Open MPI; one serves all collectives that have the same number. COLLSHIM_ALGORITHM names one
+/* For Open MPI. One serves all collectives that have the same number. COLLSHIM_ALGORITHM names one
    for each collective at most. Owned by the communicator's state, all zero at first. */
 struct variants {
     int n;

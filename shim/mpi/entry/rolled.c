@@ -174,7 +174,7 @@ static inline struct roll_line *enter(struct roll_line *l, enum roll_what what, 
                                             .form = (uint8_t)form});
 }
 
-/* Of a function without such a parameter; those of others hide it. */
+/* For functions without such a parameter; those of others hide it. */
 #pragma GCC diagnostic ignored "-Wshadow"
 enum { root = ROLL_NO_ROOT };
 
@@ -188,7 +188,7 @@ enum { root = ROLL_NO_ROOT };
     if (l)                                                                                         \
     enter(l, what, form, __VA_ARGS__, HERE)
 
-/* A request that was made persistently; its line lives as long. Of ours and of the library's. */
+/* A persistent request, ours or the library's; its line lives as long. */
 static void note_request(struct roll_line *l, int rc, const MPI_Request *request)
 {
     const struct roll_call *call;
@@ -202,7 +202,7 @@ static void note_request(struct roll_line *l, int rc, const MPI_Request *request
                    l->size, l->rank);
     if (own) {
         own->is_request = 1;
-        own->call[0] = *call; /* what each start begins with */
+        own->call[0] = *call; /* each start begins with it */
     }
 }
 

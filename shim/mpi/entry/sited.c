@@ -10,7 +10,7 @@
 #include "shim/mpi/entry/report.h"
 #include "shim/record/sites/call_site.h"
 
-/* Of a function without parameters of these names; those of others hide them. */
+/* For functions without parameters of these names; those of others hide them. */
 enum { root = -1, request = 0 };
 
 /* A failed call is not counted: its communicator may be none. (MPICH 5.0.2 returns MPI_SUCCESS

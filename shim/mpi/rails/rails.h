@@ -28,14 +28,14 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
 
 /*
  * A glance for small calls: 96 KiB from each rank to the next node's, and once more where a rail
- * was slow. *slow: a rail takes at least four times as long as the usual one both times, so that
+ * was slow. Sets *slow where a rail takes at least four times as long as the usual one both times:
  * measuring is worth more than these calls' bytes say. Collective, and the same on all ranks.
  */
 int rails_glance(MPI_Comm comm, int rank, const struct topo *t, int *slow);
 
 /*
- * Measure again, briefly. *changed: some rates differ from t's by more than the error of
- * measuring; t has them now, and a line tells which. calls: the number of calls before. *cost:
+ * Measure again, briefly. Sets *changed where some rates differ from t's by more than the error of
+ * measuring. Then t has them, and a line tells which. calls: the number of calls before. *cost:
  * seconds that it took the rank that came last. Collective, and the same on all ranks.
  */
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,

@@ -51,8 +51,8 @@ enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
                         const struct plan_candidate *r, struct ready *ready, int *rc);
 
 /* The same for a blocking call. Where memory is limited (ask.h), the ranks agree that all have plan
-   and buffers: if not, all get REASON_NOT_READY. *rc: 0, or the transport's error code. What is
-   ready is then run, once. */
+   and buffers: if not, all get REASON_NOT_READY. *rc: 0, or the transport's error code. A call
+   that is ready is then run, once. */
 enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
                             const struct plan_candidate *r, struct ready *ready, int *rc);
 

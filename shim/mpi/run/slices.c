@@ -33,7 +33,7 @@ int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct pla
     struct slicing s = {.comm = c, .call = call, .algorithm = a, .n = ppg, .own = 1};
     int rc = 0;
 
-    /* All of them, whatever comes: ranks use plans in one order. */
+    /* All of them, after a failure too: ranks use plans in one order. */
     for (int i = 0; i < ppg; i++) {
         struct slice slice;
         int code = slicing_get(&s, i, &slice);

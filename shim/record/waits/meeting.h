@@ -24,8 +24,7 @@ enum {
     MEETING_NOISE_NS = 20000,   /* less work more is no cause, */
     MEETING_PART = 8,           /* nor is less than this part of the time between first and last, */
     MEETING_ENOUGH_NS = 500000, /* unless it is more than this */
-    MEETING_DOUBT_NS =
-        200000, /* of clocks: who waits may seem to leave before the last one comes */
+    MEETING_DOUBT_NS = 200000,  /* of clocks: a rank may seem to leave before the last one comes */
 };
 
 struct meeting {

@@ -60,7 +60,7 @@ struct sample_place {
 };
 const struct sample *sample_next(struct sample_place *at, struct series_key *key);
 
-/* What a rank does in a collective; 0: in one where a rank waits for some others only (Scan,
+/* A rank's role in a collective; 0: in one where a rank waits for some others only (Scan,
    Exscan, neighbours), which are not sampled. */
 unsigned sample_role(unsigned collective, int is_root);
 
