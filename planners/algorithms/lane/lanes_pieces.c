@@ -195,7 +195,7 @@ static int ascending(const void *a, const void *b)
 /* Where slices begin, and data of some node changes hands. cut: room for all. Returns how many. */
 static int find_cuts(struct division *d, double *cut)
 {
-    int n = 0, kept = 0;
+    int n = 0, kept = 1; /* the first slice begins at 0 */
 
     for (int l = 0; l < d->slices; l++)
         cut[n++] = d->begin[l];
@@ -205,8 +205,8 @@ static int find_cuts(struct division *d, double *cut)
             cut[n++] = d->held[k].from;
     }
     qsort(cut, (size_t)n, sizeof *cut, ascending);
-    for (int i = 0; i < n; i++)
-        if (cut[i] < 1 - sliver && (!kept || cut[i] > cut[kept - 1] + sliver))
+    for (int i = 1; i < n; i++)
+        if (cut[i] < 1 - sliver && cut[i] > cut[kept - 1] + sliver)
             cut[kept++] = cut[i];
     cut[kept] = 1;
     return kept;
@@ -237,7 +237,7 @@ static int make_pieces(struct division *d, const double *cut, struct lane_pieces
 
 static int most_ranks(const struct topo *t)
 {
-    int most = 0;
+    int most = 1;
 
     for (int n = 0; n < t->nnodes; n++)
         most = topo_node_size(t, n) > most ? topo_node_size(t, n) : most;
