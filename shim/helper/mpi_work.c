@@ -67,7 +67,7 @@ static int open_ucx(char *why, size_t why_size)
     nameless_begin();
     setenv("UCX_TCP_TX_SEG_SIZE", "64k", 0);
     if (given && strlen(given) < sizeof before) {
-        strcpy(before, given);
+        snprintf(before, sizeof before, "%s", given);
         snprintf(wanted, sizeof wanted, "%s,%s", before, before[0] == '^' ? "sysv" : "posix,cma");
     } else if (!given) {
         strcpy(wanted, "^sysv");
