@@ -197,8 +197,10 @@ static int check_sums(const struct plan_work *w)
     last = malloc(2 * n * sizeof *last);
     if (!last)
         return -ENOMEM;
-    for (uint32_t k = 0; k < 2 * n; k++)
-        last[k] = k < n ? NOBODY : 0; /* of a block, and then: did several combine it? */
+    for (uint32_t k = 0; k < n; k++) {
+        last[k] = NOBODY; /* of a block */
+        last[n + k] = 0;  /* did several combine it? */
+    }
     for (size_t i = 0; i < l->n; i++) {
         const struct text_primitive *p = &l->primitive[i];
 
