@@ -35,6 +35,24 @@ native() {
     job "$@" && grep -q "collshim: rank $3 has not loaded collshim" "$tmp/out"
 }
 
+# stuck: rank 3, on the other host, sleeps; the command finds it through srun, and the alarm of its own host says so.
+stuck() {
+    local id status=0 began=$SECONDS job
+    OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,vader,self OMPI_MCA_mpi_yield_when_idle=1 COLLSHIM_STUCK=1s "$slurm" run --name "$name" -- \
+        timeout 60 srun --mpi=pmix -N 2 -n 4 "$root/scripts/fabric.d/rank" --preload "$shim" affine 2 \
+        "$build/openmpi/test/mpi/hang" sleep 3 1 >"$tmp/hang" 2>&1 &
+    job=$!
+    until grep -q '^hang: rank 3' "$tmp/hang" || ((SECONDS > began + 30)); do sleep 0.1; done
+    sleep 2
+    id=$("$slurm" run --name "$name" -- squeue -h -o %i)
+    "$slurm" run --name "$name" -- "$build/collshim" stuck "$id" --within 1 \
+        --by "srun --jobid=$id --overlap -N 2 --ntasks-per-node=1" >"$tmp/said" || status=$?
+    "$slurm" run --name "$name" -- scancel "$id"
+    wait "$job"
+    cat "$tmp/said" "$tmp/hang"
+    [[ $status == 3 ]] && grep -q "rank 3 ($name-h1)" "$tmp/said"
+}
+
 raise_fabric "$name" --nodes 2 --rails 2 || exit 1
 at_exit "$slurm" down --name "$name"
 # shellcheck disable=SC2016 # the prolog's shell
@@ -48,6 +66,7 @@ if [[ -x $build/openmpi/test/mpi/ordinary ]]; then
     check "srun --mpi=pmix, Open MPI: right and rerouted" rerouted openmpi pmix none "$shim"
     check "srun --mpi=pmix, Open MPI: rank 0 without the preload" native openmpi pmix 0 "$shim"
     check "srun --mpi=pmix, Open MPI: a rank of another host without it" native openmpi pmix 3 "$shim"
+    check "collshim stuck JOB --by srun: the rank of another host" stuck
 else
     skip "srun --mpi=pmix" "Open MPI's test programs are not built"
 fi

@@ -71,7 +71,8 @@ static int grow_slots(struct check_sets *s)
         if (s->slot[i])
             *slot_of(&larger, s->slot[i] - 1) = s->slot[i];
     free(s->slot);
-    *s = larger;
+    s->slot = larger.slot;
+    s->nslots = larger.nslots;
     return 0;
 }
 

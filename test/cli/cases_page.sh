@@ -42,6 +42,11 @@ csv() { # COMMAND... CODE: as Python reads the table, CODE is true
 check "--csv sites: a row each, members by dots" csv report full.json --csv sites \
     'len(t) == 40 and t[1]["calls"] == "25001" and t[0]["waiting.seconds"] == "0.61" and t[0]["place"] == "solver.so+0x1234" and t[0]["build_id"] == ""'
 check "--csv late: behind the texts of its site" csv report full.json --csv late 'len(t) == 80 and t[0]["times"] == "14" and t[0]["collective"] == "allreduce"'
+check "--csv last_rail" csv report full.json --csv last_rail 'len(t) == 120 and t[0]["rail"] == "1" and t[0]["times"] == "30" and t[2]["host"] == ""'
+expect 0 "waiting: 61 % of 40 sampled calls; combining: 10 %; last: rail 1 on node, 30 times" "$collshim" report --wide full.json
+jq 'del(.sites[].waiting.combining) | .sites[].waiting |= (.seconds = 0 | .last_rail[0].times = 5)' full.json >even.json
+no_waiting() { "$collshim" report even.json >out && ! grep '  waiting:' out; }
+check "no part of half a percent, and no rail that is last in most calls: no line" no_waiting
 check "--csv sizes" csv report full.json --csv sizes 'len(t) == 4 and t[3]["native_us_median"] == "4860"'
 check "--csv native: a key and a value" csv report full.json --csv native 't[0]["value"] == "200000"'
 for table in rails:64 by_rank:64 choices:1 settings:4 collectives:1; do

@@ -20,7 +20,8 @@ want_late() {
         "$(sed -nE 's/^call ([0-9]+): delayed [0-9]+, last ([0-9]+),.*/\1 \2/p' <<<"$out")" ] ||
         complain "other ranks are named: $(jq -c '.trace[] | select(.collective == "allreduce")' "$tmp/report.json" 2>&1)"
     jq -e '(.by_rank | length) == 3 and any(.sites[]; .collective == "barrier" and .calls == 30 and .waiting.calls == 10) and
-        any(.sites[]; .collective == "allreduce" and .waiting.seconds > 0.5)' "$tmp/report.json" >/dev/null 2>&1 ||
+        any(.sites[]; .collective == "allreduce" and .waiting.seconds > 0.5) and
+        all(.sites[]; .waiting.last_rail == [])' "$tmp/report.json" >/dev/null 2>&1 ||
         complain "not so: $(jq -c '.by_rank, .sites[].waiting' "$tmp/report.json" 2>&1)"
     "$build/collshim" report "$tmp/report.json" --trace "$tmp/trace.json" 2>&1 | grep -q '% of this allreduce .* is waiting for ' ||
         complain "collshim report does not tell"
@@ -108,6 +109,13 @@ cases_reports() {
     "$build/collshim" report --wide "$tmp/report.json" 2>&1 |
         grep -q '^  Rail 1 of .* carries 25 Mbit/s where another of this host carries 100; 2[0-9] % of the' ||
         complain "collshim report does not tell: $("$build/collshim" report --wide "$tmp/report.json" 2>&1 | tail -n 8)"
+    # Reductions combine, and each sampled call of a schedule has a last rail.
+    jq -e --arg host "$(hostname)" 'def all_of(f): any(.[]; .waiting | f) and all(.[]; .waiting | f);
+        def last: .last_rail | map(.times) | add; [.sites[] | select(.waiting)] |
+        (map(select(.native == 0 and .collective == "allreduce")) | all_of(.combining > 0 and .combining < .moving and last == .calls)) and
+        (map(select(.native == 0 and .collective == "bcast")) | all_of(.combining == 0 and last == .calls)) and
+        all(.[].waiting.last_rail[]; .host == $host and (.rail == 0 or .rail == 1))' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "combining, or the last rail, is not so: $(jq -c '.sites[] | [.collective, .rerouted, .native, .waiting]' "$tmp/report.json" 2>&1)"
     finish
 
     quiet "a report of one node has no rails" 2 -- "$programs/callers"

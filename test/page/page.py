@@ -53,7 +53,10 @@ def keyboard(browser, path):
     claim("Tab reaches a row", focus(browser, "#sites tbody button"))
     browser.press("Enter", 13)
     detail = browser.value("document.querySelector('#sites .detail')?.textContent") or ""
-    claim("Enter unfolds it: callers, reason, the last ranks", all(t in detail for t in ("Called by", "small", "rank 0 on node")), detail)
+    claim("Enter unfolds it: callers, reason, the last ranks and rails",
+          all(t in detail for t in ("Called by", "small", "rank 0 on node", "rail 1 on node: 30 times", "rail all: 1 times")), detail)
+    bar = browser.value("document.querySelector('#waiting .bar').ariaLabel")
+    claim("a bar of waiting tells of combining and of the last rail", "61.0 % waiting, 10.0 % combining; rank 0 on node" in bar and "rail 1 on node last 30 times" in bar, bar)
     browser.press("Enter", 13)
     claim("and folds it", browser.value("document.querySelector('#sites .detail') === null"))
     claim("Tab reaches the rest of the table", focus(browser, "#sites button.more"))

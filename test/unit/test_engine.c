@@ -128,6 +128,48 @@ static struct plan *ping_pong(int rank, uint64_t length)
     return p;
 }
 
+static void count_landed(void *context, int peer)
+{
+    int *landed = context;
+
+    landed[peer]++;
+}
+
+START_TEST(test_engine__messages_that_come_in_are_told_with_their_peer)
+{
+    struct loopback *net = loopback_open(2, 1);
+    struct xport x[2];
+    struct plan *p[2];
+    struct engine *e[2];
+    char input[64] = "", output[2][64];
+    enum engine_state state[2] = {ENGINE_MOVED, ENGINE_MOVED};
+    int landed[2][2] = {{0}};
+
+    for (int r = 0; r < 2; r++) {
+        p[r] = ping_pong(r, 64);
+        loopback_attach(net, r, &x[r]);
+        ck_assert_int_eq(engine_create(p[r], &x[r], &e[r]), 0);
+        ck_assert_int_eq(engine_begin(e[r], &(struct engine_buffers){.input = input,
+                                                                     .output = output[r],
+                                                                     .landed = count_landed,
+                                                                     .landed_context = landed[r]}),
+                         0);
+    }
+    for (int step = 0; step < 1000; step++)
+        for (int r = 0; r < 2; r++)
+            if (state[r] != ENGINE_DONE)
+                ck_assert_int_eq(engine_step(e[r], &state[r]), 0);
+    for (int r = 0; r < 2; r++) {
+        ck_assert_int_eq(state[r], ENGINE_DONE);
+        ck_assert_int_eq(landed[r][!r], 1);
+        ck_assert_int_eq(landed[r][r], 0); /* a send is not told */
+        engine_free(e[r]);
+        plan_free(p[r]);
+    }
+    loopback_close(net);
+}
+END_TEST
+
 START_TEST(test_engine__a_message_of_another_length_fails_the_call_on_all_that_need_it)
 {
     static const uint64_t lengths[][2] = {{48, 64}, {64, 48}, {40, 48}};
@@ -227,6 +269,7 @@ Suite *suite_engine(void)
     Suite *s = suite_create("engine");
     TCase *t = tcase_create("engine");
 
+    tcase_add_test(t, test_engine__messages_that_come_in_are_told_with_their_peer);
     tcase_add_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport);
     tcase_add_test(t, test_engine__buffers_on_the_device_of_any_of_the_ranks);
     tcase_add_test(t, test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data);

@@ -122,6 +122,66 @@ START_TEST(test_waits__who_waits_follows_from_the_collective)
 }
 END_TEST
 
+START_TEST(test_waits__the_last_message_between_hosts_is_found_in_any_order)
+{
+    /* By its own clock rank 2 comes before rank 0. */
+    const struct host_clock behind = {.offset_from = 5 * MS, .offset_to = 5 * MS}, none = {0};
+    static const uint64_t landed[RANKS] = {13 * MS, 0, 9 * MS};
+    struct series_key key = {.comm = 7, .ranks = RANKS, .collective = COLL_ALLREDUCE};
+
+    for (int from = 0; from < RANKS; from++) {
+        struct meetings m = {0};
+
+        for (int i = 0; i < RANKS; i++) {
+            int r = (from + i) % RANKS;
+            struct sample s = sample_of(&late_1, r);
+
+            s.landed = landed[r];
+            struct meeting one = meeting_of(&key, &s, r == 2 ? &behind : &none, r);
+            ck_assert_int_eq(one.last_rank, r == 1 ? -1 : r);
+            ck_assert_int_eq(meetings_add(&m, &one, 1), 0);
+        }
+        ck_assert_int_eq(m.list[0].last_rank, 2);
+        free(m.list);
+    }
+}
+END_TEST
+
+START_TEST(test_waits__ranks_whose_rails_were_last_most_often_stay_in_a_row)
+{
+    struct site_waits w = {0};
+
+    for (int r = 0; r < 100; r++)
+        site_add_last(&w, &(struct site_last){.rank = r, .times = r == 50 ? 9 : 2});
+    site_add_last(&w, &(struct site_last){.rank = 50, .times = 1});
+    site_add_last(&w, &(struct site_last){.rank = 3});
+    for (int i = 0, found = 0; i < SITE_LATE; i++) {
+        found += w.last[i].rank == 50 && w.last[i].times == 10;
+        ck_assert(w.last[i].times >= 2);
+        ck_assert(i + 1 < SITE_LATE || found);
+    }
+}
+END_TEST
+
+START_TEST(test_waits__the_next_call_that_is_kept_is_known)
+{
+    struct series *s = series_make(&(struct series_key){.comm = 5, .ranks = RANKS});
+    int kept = 0;
+
+    for (uint64_t i = 1; i <= 20000; i++) {
+        int keeps = series_keeps_next(s);
+
+        series_add(s, (struct sample){0});
+        int is_there = s->n > 0 && s->kept[s->n - 1].number == i;
+        ck_assert(keeps || !is_there);
+        kept += keeps;
+    }
+    ck_assert_int_ge(kept, SAMPLES);
+    ck_assert_int_le(kept, 10 * SAMPLES); /* 256, then half of it each time that a series is full */
+    series_end(s);
+}
+END_TEST
+
 START_TEST(test_waits__clocks_are_compared_and_those_that_jumped_are_not)
 {
     struct made c = late_1;
@@ -250,6 +310,9 @@ Suite *suite_waits(void)
     tcase_add_test(c, test_waits__time_lost_in_the_collective_before_is_no_ranks_fault);
     tcase_add_test(c, test_waits__who_waits_follows_from_the_collective);
     tcase_add_test(c, test_waits__clocks_are_compared_and_those_that_jumped_are_not);
+    tcase_add_test(c, test_waits__the_last_message_between_hosts_is_found_in_any_order);
+    tcase_add_test(c, test_waits__ranks_whose_rails_were_last_most_often_stay_in_a_row);
+    tcase_add_test(c, test_waits__the_next_call_that_is_kept_is_known);
     tcase_add_test(c, test_waits__what_does_not_fit_together_is_dropped);
     tcase_add_test(c, test_waits__all_ranks_keep_the_same_calls);
     tcase_add_test(c, test_waits__communicators_that_end_leave_some_samples);

@@ -230,6 +230,14 @@ int engine_begin(struct engine *e, const struct engine_buffers *buffers)
     return rc ? engine_fail(e, rc) : 0;
 }
 
+static void tell_landed(const struct engine *e, uint32_t q)
+{
+    const struct plan_queue *pq = &e->plan->queues[q];
+
+    if (plan_receives(pq->kind))
+        e->buffers.landed(e->buffers.landed_context, pq->peer);
+}
+
 static int poll_transport(struct engine *e, int *moved)
 {
     unsigned ndone = 0;
@@ -243,6 +251,8 @@ static int poll_transport(struct engine *e, int *moved)
         if (!rc && e->completed[i] & XPORT_UNEQUAL)
             rc = engine_fail(e, -EMSGSIZE);
         engine_land(e, e->queue_of[slot], slot, (e->completed[i] & XPORT_LENT) != 0);
+        if (e->buffers.landed)
+            tell_landed(e, e->queue_of[slot]);
     }
     *moved |= ndone > 0;
     return rc;

@@ -25,6 +25,9 @@ struct engine_buffers {
        with host memory of the plan's own is done. 0: the last of all others is. */
     void (*part_done)(void *context, int host);
     void *part_context;
+    /* Called, unless NULL, when a message from that peer has come in. */
+    void (*landed)(void *context, int peer);
+    void *landed_context;
     /* Non-zero: the call has failed on this rank already, and buffers may be NULL. The rank takes
        part, so that no other rank waits for it. Results that depend on it fail too. */
     int failed;

@@ -43,8 +43,8 @@ static const char help[] =
     "  --wide           all columns, and long lines as they are; else 80 columns\n"
     "  --html PAGE      also write one HTML file that shows it all, for a browser; it needs no "
     "network\n"
-    "  --csv TABLE      print one table as CSV: sites, late, collectives, sizes, native, rails,\n"
-    "                   by_rank, choices or settings\n"
+    "  --csv TABLE      print one table as CSV: sites, late, last_rail, collectives, sizes,\n"
+    "                   native, rails, by_rank, choices or settings\n"
     "  --diff           what changed between two runs, by call site; between folders of runs, as\n"
     "                   `collshim gate` has it, with its exit status\n"
     "  --svg PICTURE, --png PICTURE\n"
@@ -74,6 +74,8 @@ static const char help[] =
     "              the collective before; no schedule can save it. Time lost in an earlier "
     "collective\n"
     "              counts as moving. Barrier and small calls are sampled too\n"
+    "  combining   a part of moving: what ranks combined in rerouted calls\n"
+    "  last        the rail whose message from another host came last in most rerouted calls\n"
     "How to read the table\n"
     "  calls       of all ranks together; total is the collective's bytes, from this size up to "
     "twice\n"
@@ -377,6 +379,7 @@ static int diff(char **argv, size_t most)
 static const struct csv_table tables[] = {
     {"sites", "sites", NULL},
     {"late", "sites", "waiting/late"},
+    {"last_rail", "sites", "waiting/last_rail"},
     {"collectives", "collectives", NULL},
     {"sizes", "collectives", "sizes"},
     {"native", "collectives", "native"},

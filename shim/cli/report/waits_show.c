@@ -25,15 +25,20 @@ double waits_part(json_t *site)
     return all > 0 ? number(w, "seconds") / all : 0;
 }
 
-/* "rank 12 on node7" */
-static const char *rank_text(json_t *late, char *text)
+/* "rank 12 on node7", or "rail 1 on node7" */
+static const char *place_text(json_t *o, const char *what, char *text)
 {
-    const char *host = json_string_value(json_object_get(late, "host"));
+    const char *host = json_string_value(json_object_get(o, "host"));
     char shown[65];
 
     text_show(shown, sizeof shown, host ? host : "", host ? strlen(host) : 0);
-    snprintf(text, RANK_TEXT, "rank %.0f%s%s", number(late, "rank"), host ? " on " : "", shown);
+    snprintf(text, RANK_TEXT, "%s %.0f%s%s", what, number(o, what), host ? " on " : "", shown);
     return text;
+}
+
+static const char *rank_text(json_t *late, char *text)
+{
+    return place_text(late, "rank", text);
 }
 
 /* The late rank for which most of the waiting was; NULL: there is none such. */
@@ -44,18 +49,42 @@ static json_t *culprit(json_t *waiting)
     return number(first, "seconds") > number(waiting, "seconds") / 2 ? first : NULL;
 }
 
+/* The rail that was last in most of the calls with any last rail; NULL: there is none such. */
+static json_t *last_rail(json_t *waiting)
+{
+    json_t *rail, *most = NULL;
+    double all = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(waiting, "last_rail"), i, rail)
+    {
+        all += number(rail, "times");
+        if (number(rail, "times") > number(most, "times"))
+            most = rail;
+    }
+    return number(most, "times") > all / 2 && json_is_integer(json_object_get(most, "rail")) ? most
+                                                                                             : NULL;
+}
+
 void waits_print_row(json_t *site)
 {
-    json_t *w = json_object_get(site, "waiting"), *late = culprit(w);
+    json_t *w = json_object_get(site, "waiting"), *late = culprit(w), *rail = last_rail(w);
+    double all = number(w, "seconds") + number(w, "moving");
+    double combining = all > 0 ? number(w, "combining") / all : 0;
     char text[RANK_TEXT];
 
-    if (waits_part(site) < shown_from)
+    if (waits_part(site) < shown_from && combining < shown_from && !rail)
         return;
     printf("          waiting: %.0f %% of %.0f sampled calls", 100 * waits_part(site),
            number(w, "calls"));
     if (late)
         printf("; mostly for %s, late %.0f time%s", rank_text(late, text), number(late, "times"),
                number(late, "times") > 1 ? "s" : "");
+    if (combining >= shown_from)
+        printf("; combining: %.0f %%", 100 * combining);
+    if (rail)
+        printf("; last: %s, %.0f time%s", place_text(rail, "rail", text), number(rail, "times"),
+               number(rail, "times") > 1 ? "s" : "");
     putchar('\n');
 }
 

@@ -25,6 +25,7 @@ const char *settings_path(const char *text, struct settings_path *path)
 {
     int joins = *text && *text != '/' && settings.start[0];
 
+    /* cppcheck-suppress ctuuninitvar ; snprintf writes it */
     snprintf(path->at, sizeof path->at, "%s%s%s", joins ? settings.start : "", joins ? "/" : "",
              text);
     return path->at;

@@ -17,7 +17,7 @@
 
 /* A row for each variable: its owner, and its bytes at most. */
 #define THREAD_OWN_ROWS(ROW)                                                                       \
-    ROW(site, 48)                                                                                  \
+    ROW(site, 64)                                                                                  \
     ROW(sampled, 24)                                                                               \
     ROW(comm, 24)                                                                                  \
     ROW(sizes, 24)                                                                                 \

@@ -277,7 +277,9 @@ static struct stat look_at(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) ? (struct stat){0} : st;
+    if (stat(path, &st))
+        return (struct stat){0};
+    return st;
 }
 
 /*

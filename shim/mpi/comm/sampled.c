@@ -103,6 +103,15 @@ static struct sampled *make(MPI_Comm comm)
 
 #define last THREAD_OWN(sampled, struct attribute_seen)
 
+int sampled_keeps_next(MPI_Comm comm, unsigned collective)
+{
+    if (keyval == MPI_KEYVAL_INVALID || !sample_role(collective, 0))
+        return 0;
+    const struct sampled *s = attribute_find(comm, keyval, &last);
+    const struct series *series = s ? s->series[collective] : NULL;
+    return !s || (s->id && (!series || series_keeps_next(series)));
+}
+
 void sampled_call(MPI_Comm comm, int root, uint64_t now)
 {
     const struct site_call *call = &site_now;
@@ -122,6 +131,8 @@ void sampled_call(MPI_Comm comm, int root, uint64_t now)
                (struct sample){.entry = call->began,
                                .exit = now,
                                .work = call->began - (call->ended ? call->ended : opened),
+                               .combining = call->combining,
+                               .landed = call->landed,
                                .row = call->row,
                                .role = (uint8_t)sample_role(call->collective, root == s->rank)});
 }

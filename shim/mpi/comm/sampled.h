@@ -17,6 +17,9 @@
 /* From now on calls are sampled. now: nanoseconds, as of site_count. */
 void sampled_open(uint64_t now);
 
+/* Is the next call of that collective kept, if it ends well? */
+int sampled_keeps_next(MPI_Comm comm, unsigned collective);
+
 /* The call that site_now describes and site_count has counted ended now. root: -1 without one. A
    communicator with ranks of another MPI_COMM_WORLD, and an intercommunicator, are not sampled. */
 void sampled_call(MPI_Comm comm, int root, uint64_t now);

@@ -122,20 +122,20 @@ static void add_up_counters(void)
     }
 }
 
-static char (*hosts)[JOB_HOST_BYTES]; /* by rank; NULL: not known */
-
-static const char *host_of(int rank)
+/* Keep hosts and numbers of the rails' rows, before they are merged. */
+static void keep_places(void)
 {
-    return hosts[rank];
-}
+    int n = mpi_process.world_size;
 
-/* Keep hosts of the rails' rows, before they are merged. */
-static void keep_hosts(void)
-{
-    hosts = rails ? calloc((size_t)mpi_process.world_size, sizeof *hosts) : NULL;
-    for (int r = 0; hosts && r < mpi_process.world_size; r++)
-        memcpy(hosts[r], rails[r].host, sizeof *hosts - 1);
-    waits_found.host_of = hosts ? host_of : NULL;
+    if (!rails || !(waits_found.places = calloc((size_t)n, sizeof *waits_found.places)))
+        return;
+    rail_rows_number(rails, n);
+    for (int i = 0; i < n; i++) {
+        struct waits_place *p = &waits_found.places[rails[i].rank];
+
+        memcpy(p->host, rails[i].host, sizeof p->host - 1);
+        p->rail = (int)rails[i].number;
+    }
 }
 
 void mpi_report(void)
@@ -154,7 +154,7 @@ void mpi_report(void)
             gather_close(&comm);
         }
         rail_rows_gather(&rails);
-        keep_hosts();
+        keep_places();
         nrails = rails ? rail_rows_merge(rails, mpi_process.world_size) : 0;
         add_up_counters();
         quiet_end(&quiet);

@@ -15,6 +15,7 @@
 #include "shim/mpi/run/staging.h"
 #include "shim/mpi/run/threads.h"
 #include "shim/mpi/run/variants.h"
+#include "shim/mpi/run/watched.h"
 #include "shim/record/counts/count.h"
 #include "shim/record/counts/rail_count.h"
 
@@ -109,6 +110,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     struct engine_buffers buffers = run_buffers(ready, s, failed);
     buffers.part_done = divided ? note_part : NULL;
     buffers.part_context = &parts;
+    watched(c, call, &buffers);
     int rc = staging_run(ready->engine, &buffers);
     if (hired)
         threads_rest(&c->links.shm);

@@ -12,6 +12,7 @@
 
 #include "shim/mpi/api/calls.h"
 #include "shim/mpi/run/staging.h"
+#include "shim/mpi/run/watched.h"
 #include "transports/base/host_memory.h"
 
 /* The blocking call, and the slice that the rank itself carries. */
@@ -73,17 +74,17 @@ static int find_room(struct blocking *b, const struct slice *slice, struct room 
 static int run_plan(struct slicing *s, const struct slice *slice, const struct room *room)
 {
     char *window = room->window;
+    struct engine_buffers buffers = {.input = window ? window + slice->window.input_at : NULL,
+                                     .output = window ? window + slice->window.output_at : NULL,
+                                     .scratch = room->scratch,
+                                     .combine = reduction_combine,
+                                     .combine_context = (void *)(uintptr_t)&s->call->reduction,
+                                     .grain = slice->request.grain,
+                                     .device = room->device,
+                                     .failed = s->code};
 
-    return staging_run(
-        slice->engine,
-        &(struct engine_buffers){.input = window ? window + slice->window.input_at : NULL,
-                                 .output = window ? window + slice->window.output_at : NULL,
-                                 .scratch = room->scratch,
-                                 .combine = reduction_combine,
-                                 .combine_context = (void *)(uintptr_t)&s->call->reduction,
-                                 .grain = slice->request.grain,
-                                 .device = room->device,
-                                 .failed = s->code});
+    watched(s->comm, s->call, &buffers);
+    return staging_run(slice->engine, &buffers);
 }
 
 static void slices_note(struct slicing *s, int rc)

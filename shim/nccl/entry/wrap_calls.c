@@ -58,6 +58,7 @@ static ncclResult_t run_message(const struct nccl_call *call)
  * type, each with a comma, likewise. Behind them: what of the call is its own.
  */
 #define OPERATION(...) OPERATION_(__VA_ARGS__)
+#define LIST(...) (__VA_ARGS__) /* cppcheck reads UNPACK in arguments of a macro alone */
 #define OPERATION_(wrapper, name, run, buffers, own_buffers, more, own_more, ...)                  \
     static ncclResult_t native_##name(const struct nccl_call *c)                                   \
     {                                                                                              \
@@ -65,8 +66,9 @@ static ncclResult_t run_message(const struct nccl_call *call)
                     c->stream);                                                                    \
     }                                                                                              \
                                                                                                    \
-    ncclResult_t wrapper(struct nccl_copy *copy, UNPACK buffers, size_t count,                     \
-                         ncclDataType_t type, UNPACK more ncclComm_t comm, cudaStream_t stream)    \
+    ncclResult_t wrapper LIST(struct nccl_copy *copy, UNPACK buffers, size_t count,                \
+                              ncclDataType_t type, UNPACK more ncclComm_t comm,                    \
+                              cudaStream_t stream)                                                 \
     {                                                                                              \
         struct nccl_call call = {.copy = copy,                                                     \
                                  .count = count,                                                   \

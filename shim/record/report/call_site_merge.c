@@ -153,9 +153,12 @@ static void add_waits(struct site_waits *mine, const struct site_waits *w)
     mine->calls += w->calls;
     mine->waiting += w->waiting;
     mine->moving += w->moving;
+    mine->combining += w->combining;
     for (int i = 0; i < SITE_LATE; i++)
         if (w->late[i].times || w->late[i].ns)
             site_add_late(mine, &w->late[i]);
+    for (int i = 0; i < SITE_LATE; i++)
+        site_add_last(mine, &w->last[i]);
 }
 
 static void add_row(struct site_row *mine, const struct site_row *r)

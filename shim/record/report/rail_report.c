@@ -31,8 +31,9 @@ static int by_rail(const void *a, const void *b)
 }
 
 /* If no setting names a rank's rail, the rank has the rail of its place among its host's ranks. */
-static void number_rails(struct rail_row *rows, int n)
+void rail_rows_number(struct rail_row *rows, int n)
 {
+    qsort(rows, (size_t)n, sizeof *rows, by_rank);
     for (int i = 0, place = 0; i < n; i++) {
         uint64_t number = rows[i].rail.number;
 
@@ -72,8 +73,7 @@ int rail_rows_merge(struct rail_row *rows, int n)
 {
     int kept = 0;
 
-    qsort(rows, (size_t)n, sizeof *rows, by_rank);
-    number_rails(rows, n);
+    rail_rows_number(rows, n);
     qsort(rows, (size_t)n, sizeof *rows, by_rail);
     for (int i = 0; i < n; i++)
         if (kept && !by_host(&rows[kept - 1], &rows[i]) && rows[kept - 1].number == rows[i].number)

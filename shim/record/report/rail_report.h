@@ -20,6 +20,9 @@ struct rail_row {
     struct live_rail rail; /* of a merged row: sums, and the longest time */
 };
 
+/* Number each row's rail; hosts by name, then ranks. */
+void rail_rows_number(struct rail_row *rows, int n);
+
 /* Merge the rows of a host's ranks on one rail, hosts by name. Writes the result over rows; returns
    how many there are. */
 int rail_rows_merge(struct rail_row *rows, int n);

@@ -2,6 +2,7 @@
 #include "shim/record/report/waits_report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/record/report/spool.h"
 
@@ -62,7 +63,7 @@ static void put_seconds(struct json *j, const char *key, uint64_t ns)
 static void put_rank(struct json *j, int rank)
 {
     json_int(j, "rank", rank);
-    json_string(j, "host", waits_found.host_of ? waits_found.host_of(rank) : NULL);
+    json_string(j, "host", waits_found.places ? waits_found.places[rank].host : NULL);
 }
 
 static int by_cost(const void *a, const void *b)
@@ -70,6 +71,36 @@ static int by_cost(const void *a, const void *b)
     const struct site_late *x = a, *y = b;
 
     return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) : (int)y->times - (int)x->times;
+}
+
+/* The ranks of one rail add up. */
+static void put_last_rails(struct json *j, const struct site_waits *w)
+{
+    const struct waits_place *places = waits_found.places;
+    uint32_t times[SITE_LATE] = {0};
+    int at[SITE_LATE], n = 0;
+
+    for (int i = 0; i < SITE_LATE && places; i++) {
+        const struct waits_place *p = &places[w->last[i].rank];
+        int k = 0;
+
+        if (!w->last[i].times)
+            continue;
+        while (k < n && (places[at[k]].rail != p->rail || strcmp(places[at[k]].host, p->host) != 0))
+            k++;
+        at[k] = w->last[i].rank;
+        times[k] += w->last[i].times;
+        n += k == n;
+    }
+    json_open(j, "last_rail", '[');
+    for (int k = 0; k < n; k++) {
+        json_open(j, NULL, '{');
+        json_index(j, "rail", places[at[k]].rail);
+        json_string(j, "host", places[at[k]].host);
+        json_int(j, "times", times[k]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
 }
 
 void waits_report_row(struct json *j, const struct site_waits *w, double ranks)
@@ -83,6 +114,7 @@ void waits_report_row(struct json *j, const struct site_waits *w, double ranks)
     json_rounded(j, "calls", 15, (double)(uint64_t)((double)w->calls / ranks + 0.5));
     put_seconds(j, "seconds", w->waiting);
     put_seconds(j, "moving", w->moving);
+    put_seconds(j, "combining", w->combining);
     json_open(j, "late", '[');
     for (int i = 0; i < SITE_LATE; i++) {
         const struct site_late *l = &sorted.late[i];
@@ -97,6 +129,7 @@ void waits_report_row(struct json *j, const struct site_waits *w, double ranks)
         json_close(j, '}');
     }
     json_close(j, ']');
+    put_last_rails(j, w);
     json_close(j, '}');
 }
 

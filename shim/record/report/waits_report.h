@@ -8,6 +8,7 @@
 #define COLLSHIM_SHIM_RECORD_WAITS_REPORT_H
 
 #include "config/base/json.h"
+#include "shim/record/report/job.h"
 #include "shim/record/waits/meeting.h"
 
 enum { WAITS_STAYS = 4096, WAITS_RANKS = 4096 }; /* stays and ranks that a report lists */
@@ -17,14 +18,19 @@ struct waits_stay {
     uint64_t entry, exit, wait;
 };
 
+struct waits_place {
+    char host[JOB_HOST_BYTES];
+    int rail; /* -1: all of its host's */
+};
+
 /* Rank 0's, once gathered; ranks 0: nothing is known. */
 struct waits_found {
     int ranks;
-    uint64_t *sums;           /* owned [3 * ranks]: waiting, times late, others' waiting for it */
-    struct meetings meetings; /* owned */
-    struct waits_stay *stays; /* owned [ranks * traced]: by rank, then by call */
-    size_t traced;            /* meetings that are traced */
-    const char *(*host_of)(int rank); /* NULL: not known */
+    uint64_t *sums;             /* owned [3 * ranks]: waiting, times late, others' waiting for it */
+    struct meetings meetings;   /* owned */
+    struct waits_stay *stays;   /* owned [ranks * traced]: by rank, then by call */
+    size_t traced;              /* meetings that are traced */
+    struct waits_place *places; /* owned, by rank; NULL: not known */
 };
 extern struct waits_found waits_found;
 

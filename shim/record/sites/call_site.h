@@ -26,7 +26,9 @@ struct site_call {
     uint64_t ended;  /* this thread's call before, as `began` is; 0: there was none */
     uint64_t bytes;  /* of the whole collective; 0: not computed */
     uint8_t noted, rerouted, collective, reason, algorithm;
-    uint16_t row; /* of the table, once it is counted */
+    uint16_t row;       /* of the table, once it is counted */
+    uint64_t combining; /* nanoseconds, if it is watched (shim/mpi/run/watched.h) */
+    uint64_t landed;    /* its last message from another host; 0: none, or it is not watched */
 };
 #define site_now THREAD_OWN(site, struct site_call)
 

@@ -173,3 +173,21 @@ void site_add_late(struct site_waits *w, const struct site_late *l)
     if ((!at->ns && !at->times) || at->ns < l->ns)
         *at = *l;
 }
+
+void site_add_last(struct site_waits *w, const struct site_last *l)
+{
+    struct site_last *at = &w->last[0];
+
+    for (int i = 0; i < SITE_LATE; i++) {
+        struct site_last *o = &w->last[i];
+
+        if (o->times && o->rank == l->rank) {
+            o->times += l->times;
+            return;
+        }
+        if (o->times < at->times)
+            at = o;
+    }
+    if (at->times < l->times)
+        *at = *l;
+}

@@ -66,9 +66,17 @@ struct site_late {
     uint64_t work, others; /* before these calls: its own time, and the mean of the others' */
 };
 
+/* A rank to which the last message between hosts came. */
+struct site_last {
+    int32_t rank;
+    uint32_t times; /* 0: free */
+};
+
 /* The calls of a row that were sampled (shim/record/waits/); nanoseconds of all ranks. */
 struct site_waits {
     uint64_t calls, waiting, moving;
+    uint64_t combining;               /* of moving, as far as known */
+    struct site_last last[SITE_LATE]; /* those with the most times */
     struct site_late late[SITE_LATE]; /* times and ns 0: free */
 };
 
@@ -111,6 +119,7 @@ void site_vote(struct site_vote *v, uint8_t what, uint32_t weight);
 
 /* Add to the rank's place; a new one may take that of the rank that cost least. */
 void site_add_late(struct site_waits *w, const struct site_late *l);
+void site_add_last(struct site_waits *w, const struct site_last *l);
 
 void site_table_lock(void);
 void site_table_unlock(void);

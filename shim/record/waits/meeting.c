@@ -26,6 +26,8 @@ struct meeting meeting_of(const struct series_key *key, const struct sample *s,
                             .ranks = key->ranks,
                             .seen = 1,
                             .late_rank = comes ? rank : -1,
+                            .last_rank = s->landed ? rank : -1,
+                            .landed = s->landed ? clock_common(clock, s->landed) : 0,
                             .latest = comes ? entry : 0,
                             .late_work = comes ? s->work : 0,
                             .least_work = waits ? s->work : UINT64_MAX,
@@ -65,9 +67,13 @@ static struct meeting sum_of(const struct meeting *a, const struct meeting *b)
                  (a->latest != b->latest ? a->latest > b->latest : a->late_rank < b->late_rank))
             ? a
             : b;
+    const struct meeting *last = a->landed != b->landed ? (a->landed > b->landed ? a : b)
+                                                        : (a->last_rank < b->last_rank ? a : b);
     struct meeting m = *late;
 
     m.seen = a->seen + b->seen;
+    m.last_rank = last->last_rank;
+    m.landed = last->landed;
     m.all_work = a->all_work + b->all_work;
     m.least_work = least(a->least_work, b->least_work);
     m.first = least(a->first, b->first);
@@ -167,6 +173,9 @@ void meetings_attribute(const struct meetings *m, const struct host_clock *clock
         w->calls++;
         w->waiting += wait;
         w->moving += own[i]->exit - own[i]->entry - wait;
+        w->combining += own[i]->combining;
+        if (t->last_rank == rank)
+            site_add_last(w, &(struct site_last){rank, 1});
         if (wait || is_late)
             site_add_late(w, &(struct site_late){.rank = t->late_rank,
                                                  .times = (uint32_t)is_late,

@@ -33,7 +33,9 @@ struct meeting {
     uint32_t seen;     /* so many of the ranks */
     uint32_t traced;   /* 1: waits_report.h shows it */
     int32_t late_rank; /* the last one that others wait for, in MPI_COMM_WORLD; -1: none yet */
-    uint64_t latest;   /* when it came */
+    int32_t last_rank; /* to which the last message between hosts came; -1: none, or not known */
+    uint64_t landed;   /* when that was */
+    uint64_t latest;   /* when late_rank came */
     uint64_t late_work, all_work;           /* its own, and that of all ranks */
     uint64_t least_work, first, first_exit; /* of those who wait: least work, entry, exit */
 };
@@ -75,7 +77,7 @@ struct waits_sum {
     uint64_t *caused;          /* the caller's, a place per rank; nanoseconds, as `waiting` */
 };
 
-/* Put this rank's waiting and moving into its rows of call sites, and into the sum. */
+/* Put this rank's waiting, moving and combining into its rows of call sites, and into the sum. */
 void meetings_attribute(const struct meetings *m, const struct host_clock *clock, int rank,
                         const struct sample *const *own, struct waits_sum *sum);
 

@@ -71,6 +71,11 @@ static void drop_half(struct series *series)
     series->n = n;
 }
 
+int series_keeps_next(const struct series *series)
+{
+    return !(mixed(series->calls + 1) & series->mask);
+}
+
 void series_add(struct series *series, struct sample s)
 {
     s.number = ++series->calls;

@@ -25,10 +25,11 @@ enum { SAMPLES = 256, SERIES_MOST = 128, ENDED_MOST = 4096, ENDED_EACH = 16 };
 enum { SAMPLE_COMES = 1, SAMPLE_WAITS = 2 };
 
 struct sample {
-    uint64_t number;      /* of the call in its series, from 1 on */
-    uint64_t entry, exit; /* nanoseconds, this host's monotonic clock */
-    uint64_t work;        /* from the end of this thread's collective before until entry */
-    uint16_t row;         /* of the table of call sites */
+    uint64_t number;            /* of the call in its series, from 1 on */
+    uint64_t entry, exit;       /* nanoseconds, this host's monotonic clock */
+    uint64_t work;              /* from the end of this thread's collective before until entry */
+    uint64_t combining, landed; /* as in struct site_call */
+    uint16_t row;               /* of the table of call sites */
     uint8_t role;
 };
 
@@ -62,6 +63,9 @@ const struct sample *sample_next(struct sample_place *at, struct series_key *key
 /* A rank's role in a collective; 0: in one where a rank waits for some others only (Scan,
    Exscan, neighbours), which are not sampled. */
 unsigned sample_role(unsigned collective, int is_root);
+
+/* Will the next call be kept, if the series does not become full? */
+int series_keeps_next(const struct series *series);
 
 /* One more call; s->number is filled in here. */
 void series_add(struct series *series, struct sample s);
