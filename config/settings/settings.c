@@ -111,7 +111,7 @@ static void add_line(char *lines, size_t size, const char *format, va_list args)
     if (used + n + 2 > size)
         return;
     text_show(lines + used, n + 1, line, n);
-    strcat(lines, "\n");
+    memcpy(lines + strlen(lines), "\n", 2);
 }
 
 void cfg_problem(struct cfg *c, const char *format, ...)

@@ -99,6 +99,7 @@ void simulated_find(const struct plan_request *q, const struct plan_candidate *c
     double first, least, now;
 
     found[SIMULATED_WAY] = 0;
+    found[SIMULATED_PART] = 1;
     asked.chunk_bytes = c[0].chunk_bytes;
     if (simulated_seconds(&asked, c[0].algorithm, MOST_CHUNKS, (double)INFINITY, &first))
         return;

@@ -24,7 +24,7 @@ static double stream_bytes(const struct model *m, const struct model_side *side)
 static void take_turns(struct model *m, uint32_t stream, uint32_t link)
 {
     enum model_link_kind kind = model_links_get(&m->links, link).kind;
-    struct state *now = &m->state[stream];
+    struct model_state *now = &m->state[stream];
 
     if (kind != MODEL_BUS_OUT && kind != MODEL_BUS_IN)
         return;

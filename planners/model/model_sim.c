@@ -79,15 +79,15 @@ static uint64_t chunk_end(const struct model *m, uint32_t stream)
 static void start(struct model *m, uint32_t stream, uint64_t end)
 {
     struct model_stream *s = &m->streams.stream[stream];
-    struct state *now = &m->state[stream];
-    struct flight *f = &now->flight[now->started++ % MODEL_DEPTH];
+    struct model_state *now = &m->state[stream];
+    struct model_flight *f = &now->flight[now->started++ % MODEL_DEPTH];
     uint64_t length = m->plan[s->side[0].rank]->ops[s->side[0].op].length;
 
     now->left = (double)(end - now->from) * now->scale + now->lead;
     now->since = m->now;
     now->moving = 1;
     now->from = end < length ? end : 0;
-    *f = (struct flight){.end = end};
+    *f = (struct model_flight){.end = end};
     for (int i = 0; i < s->nsides; i++) {
         f->op[i] = s->side[i].op;
         s->side[i].op += end == length;
@@ -109,7 +109,7 @@ static int is_behind(const struct model *m, uint32_t stream)
 static void try_start(struct model *m, uint32_t stream)
 {
     struct model_stream *s = &m->streams.stream[stream];
-    struct state *now = &m->state[stream];
+    struct model_state *now = &m->state[stream];
 
     if (now->moving || s->side[0].op == s->side[0].last ||
         now->started - now->done >= MODEL_DEPTH || is_behind(m, stream))
@@ -127,7 +127,7 @@ static void try_start(struct model *m, uint32_t stream)
 /* The chunk under way has left. */
 static void leave(struct model *m, uint32_t stream)
 {
-    struct state *now = &m->state[stream];
+    struct model_state *now = &m->state[stream];
 
     now->moving = 0;
     now->flight[(now->started - 1) % MODEL_DEPTH].there = m->now + now->latency_s;
@@ -142,8 +142,8 @@ static void leave(struct model *m, uint32_t stream)
 static void arrive(struct model *m, uint32_t stream)
 {
     struct model_stream *s = &m->streams.stream[stream];
-    struct state *now = &m->state[stream];
-    const struct flight *f = &now->flight[now->arrived++ % MODEL_DEPTH];
+    struct model_state *now = &m->state[stream];
+    const struct model_flight *f = &now->flight[now->arrived++ % MODEL_DEPTH];
 
     for (int i = 0; i < s->nsides; i++)
         finish(m, s->side[i].rank, f->op[i], f->end);
@@ -165,7 +165,7 @@ static void settle(struct model *m)
 {
     for (uint32_t i = 0; i < m->nagain; i++) {
         uint32_t stream = m->again[i];
-        struct state *now = &m->state[stream];
+        struct model_state *now = &m->state[stream];
 
         now->listed = 0;
         try_start(m, stream);
@@ -181,7 +181,7 @@ static void settle(struct model *m)
     fair_settle(&m->fair, m->before);
     for (uint32_t i = 0; i < m->fair.nchanged; i++) {
         uint32_t stream = m->fair.changed[i];
-        struct state *now = &m->state[stream];
+        struct model_state *now = &m->state[stream];
         double rate = m->fair.flow[stream].rate;
 
         if (rate <= m->before[i] && rate >= m->before[i])

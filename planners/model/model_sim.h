@@ -9,21 +9,21 @@
 #include "planners/model/model_streams.h"
 
 /* A chunk that has started and is not done. */
-struct flight {
+struct model_flight {
     uint32_t op[2]; /* of each side */
     uint64_t end;
     double there;
 };
 
 /* How far a stream is. */
-struct state {
-    struct flight flight[MODEL_DEPTH]; /* number i at i % MODEL_DEPTH */
-    uint64_t from;                     /* the next chunk begins here in its operation */
-    uint64_t started, arrived, done;   /* chunks; arrived == done but where they are combined */
-    double scale;                      /* local work: what a byte counts on its link; else 1 */
-    double lead;  /* bytes that a copy across a bus waits for before its first */
-    double left;  /* bytes of the chunk under way, as they count */
-    double since; /* when `left` was right */
+struct model_state {
+    struct model_flight flight[MODEL_DEPTH]; /* number i at i % MODEL_DEPTH */
+    uint64_t from;                           /* the next chunk begins here in its operation */
+    uint64_t started, arrived, done; /* chunks; arrived == done but where they are combined */
+    double scale;                    /* local work: what a byte counts on its link; else 1 */
+    double lead;                     /* bytes that a copy across a bus waits for before its first */
+    double left;                     /* bytes of the chunk under way, as they count */
+    double since;                    /* when `left` was right */
     double latency_s;
     uint32_t link;  /* of copies across a bus: which; else MODEL_NONE */
     uint32_t turn;  /* the stream that may go on after this one, in a ring; alone, itself */
@@ -44,14 +44,14 @@ struct model {
     int nplans;
     struct model_links links;
     struct model_streams streams;
-    struct fair fair;       /* flow i is stream i */
-    struct events events;   /* stream * 2: leaves its sender; stream * 2 + 1: is there */
-    struct state *state;    /* [streams] owned */
-    struct waiter *waiter;  /* [2 * streams] owned */
-    uint32_t *first_op;     /* [nranks] owned: where a rank's operations begin in the next two */
-    uint64_t *bytes_done;   /* owned */
-    uint32_t *first_waiter; /* owned */
-    uint32_t *again;        /* [nagain] owned: streams that may start a chunk or stop */
+    struct fair fair;          /* flow i is stream i */
+    struct events events;      /* stream * 2: leaves its sender; stream * 2 + 1: is there */
+    struct model_state *state; /* [streams] owned */
+    struct waiter *waiter;     /* [2 * streams] owned */
+    uint32_t *first_op;        /* [nranks] owned: where a rank's operations begin in the next two */
+    uint64_t *bytes_done;      /* owned */
+    uint32_t *first_waiter;    /* owned */
+    uint32_t *again;           /* [nagain] owned: streams that may start a chunk or stop */
     uint32_t nagain;
     double *before;  /* [streams] owned: for fair_settle */
     double *carried; /* [links] owned: bytes */

@@ -13,7 +13,7 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + ROUNDS_ALIGNED - 1) / ROUNDS_ALIGNED * ROUNDS_ALIGNED;
 }
 
-static int add(struct work *w, const struct round_step *step)
+static int add(struct rounds_work *w, const struct round_step *step)
 {
     if (w->nsteps == w->room) {
         uint32_t room = w->room ? 2 * w->room : 64;
@@ -29,7 +29,7 @@ static int add(struct work *w, const struct round_step *step)
 }
 
 /* The kind of a queue's next piece on this rank: a message, or local work. */
-static struct round_step step_of(const struct side *s, uint32_t q, int local)
+static struct round_step step_of(const struct rounds_side *s, uint32_t q, int local)
 {
     const struct plan_op *op = op_of(s, q);
     const struct head *h = &s->head[q];
@@ -55,7 +55,7 @@ static struct round_step step_of(const struct side *s, uint32_t q, int local)
     return step;
 }
 
-static int add_message(struct work *w, const struct side *s, uint32_t q)
+static int add_message(struct rounds_work *w, const struct rounds_side *s, uint32_t q)
 {
     struct round_step step = step_of(s, q, 0);
 
@@ -64,7 +64,7 @@ static int add_message(struct work *w, const struct side *s, uint32_t q)
     return add(w, &step);
 }
 
-static void close_group(struct work *w)
+static void close_group(struct rounds_work *w)
 {
     if (w->in_group)
         w->step[w->nsteps - 1].closes = 1;
@@ -72,7 +72,7 @@ static void close_group(struct work *w)
     w->in_group = 0;
 }
 
-static void advance(struct work *w, struct side *s, uint32_t q, uint64_t bytes)
+static void advance(struct rounds_work *w, struct rounds_side *s, uint32_t q, uint64_t bytes)
 {
     struct head *h = &s->head[q];
 
@@ -92,7 +92,7 @@ static int same_place(const struct round_place *a, const struct round_place *b)
 }
 
 /* Does it add to what that pass combines? */
-static int goes_on(const struct pass *pass, const struct round_step *step)
+static int goes_on(const struct rounds_pass *pass, const struct round_step *step)
 {
     return pass->length == step->length && same_place(&step->src, &pass->dst) &&
            same_place(&step->dst, &pass->dst) && pass->sources < ROUND_SOURCES;
@@ -106,7 +106,7 @@ static int meet(const struct round_place *a, uint64_t a_bytes, const struct roun
 }
 
 /* May both be done in any order? Plans have one name for each place in memory. */
-static int are_free(const struct pass *pass, const struct round_step *step)
+static int are_free(const struct rounds_pass *pass, const struct round_step *step)
 {
     uint64_t n = pass->length, m = step->length;
 
@@ -121,7 +121,7 @@ static int are_free(const struct pass *pass, const struct round_step *step)
  */
 enum fit { SAME_PASS, SAME_LAUNCH, NEXT_LAUNCH };
 
-static enum fit fit_of(const struct side *s, const struct round_step *step)
+static enum fit fit_of(const struct rounds_side *s, const struct round_step *step)
 {
     uint32_t others = s->passes;
     int on = others && goes_on(&s->pass[others - 1], step);
@@ -133,22 +133,22 @@ static enum fit fit_of(const struct side *s, const struct round_step *step)
     return on ? SAME_PASS : others && others < ROUND_PASSES ? SAME_LAUNCH : NEXT_LAUNCH;
 }
 
-static void add_to_pass(struct side *s, enum fit fit, const struct round_step *step)
+static void add_to_pass(struct rounds_side *s, enum fit fit, const struct round_step *step)
 {
-    struct pass *pass;
+    struct rounds_pass *pass;
 
     if (fit == NEXT_LAUNCH)
         s->passes = 0;
     if (fit != SAME_PASS)
         s->pass[s->passes++] =
-            (struct pass){step->dst, {step->src}, .length = step->length, .sources = 1};
+            (struct rounds_pass){step->dst, {step->src}, .length = step->length, .sources = 1};
     pass = &s->pass[s->passes - 1];
     pass->src[pass->sources++] = step->with;
 }
 
 /* Is it what follows the copy before it? Not within one buffer, where it may copy what that one has
  * written. */
-static int follows(const struct side *s, const struct round_step *step)
+static int follows(const struct rounds_side *s, const struct round_step *step)
 {
     const struct round_step *last = &s->last;
 
@@ -160,9 +160,9 @@ static int follows(const struct side *s, const struct round_step *step)
                       &(struct round_place){last->dst.offset + last->length, last->dst.buffer});
 }
 
-static int add_local(struct work *w, int rank, struct round_step step)
+static int add_local(struct rounds_work *w, int rank, struct round_step step)
 {
-    struct side *s = &w->side[rank];
+    struct rounds_side *s = &w->side[rank];
     enum fit fit = NEXT_LAUNCH;
 
     if (follows(s, &step)) {
@@ -190,7 +190,7 @@ static int add_local(struct work *w, int rank, struct round_step step)
 }
 
 /* Can the queue's next piece be done without a message? How many bytes does it have? */
-static uint64_t local_bytes(const struct side *s, uint32_t q)
+static uint64_t local_bytes(const struct rounds_side *s, uint32_t q)
 {
     uint8_t kind = s->plan->queues[q].kind;
     uint64_t bytes = 0;
@@ -203,9 +203,9 @@ static uint64_t local_bytes(const struct side *s, uint32_t q)
 }
 
 /* Everything local that can be done, until nothing can. */
-static int run_local(struct work *w, int rank)
+static int run_local(struct rounds_work *w, int rank)
 {
-    struct side *s = &w->side[rank];
+    struct rounds_side *s = &w->side[rank];
     int rc = 0, moved = 1;
     uint64_t bytes;
 
@@ -223,7 +223,7 @@ static int run_local(struct work *w, int rank)
     return rc;
 }
 
-static void end_message(struct work *w, struct side *s, uint32_t q)
+static void end_message(struct rounds_work *w, struct rounds_side *s, uint32_t q)
 {
     struct head *h = &s->head[q];
 
@@ -235,9 +235,9 @@ static void end_message(struct work *w, struct side *s, uint32_t q)
 
 /* One round: first find the messages that move, by the state before the round, then move them all.
  */
-static int run_round(struct work *w)
+static int run_round(struct rounds_work *w)
 {
-    const struct side *mine = &w->side[w->rank];
+    const struct rounds_side *mine = &w->side[w->rank];
     int rc = rounds_choose(w);
 
     for (uint32_t i = 0; i < mine->plan->nqueues && !rc; i++)
@@ -252,7 +252,7 @@ static int run_round(struct work *w)
 }
 
 /* The local work of all ranks, and the time of the round with it: the slowest rank's. */
-static int end_round(struct work *w, double messages_s)
+static int end_round(struct rounds_work *w, double messages_s)
 {
     uint32_t launches = 0;
     int rc = 0;
@@ -267,7 +267,7 @@ static int end_round(struct work *w, double messages_s)
 }
 
 /* Bytes of the messages of the round that was chosen last. */
-static double messages_seconds(const struct work *w)
+static double messages_seconds(const struct rounds_work *w)
 {
     double longest = 0;
 
@@ -301,7 +301,7 @@ static uint64_t longest_op(const struct plan *p, const struct plan_queue *queue)
     return longest;
 }
 
-static int open_side(struct work *w, struct side *s, const struct plan *p)
+static int open_side(struct rounds_work *w, struct rounds_side *s, const struct plan *p)
 {
     s->plan = p;
     s->head = calloc(p->nqueues + 1, sizeof *s->head);
@@ -336,10 +336,10 @@ static int open_side(struct work *w, struct side *s, const struct plan *p)
 }
 
 /* Find for each queue of sends the queue at the peer. */
-static int introduce(struct work *w)
+static int introduce(struct rounds_work *w)
 {
     for (int r = 0; r < w->nranks; r++) {
-        struct side *s = &w->side[r];
+        struct rounds_side *s = &w->side[r];
 
         for (uint32_t q = 0; q < s->plan->nqueues; q++) {
             const struct plan_queue *from = &s->plan->queues[q];
@@ -357,10 +357,10 @@ static int introduce(struct work *w)
 }
 
 /* The load of each rank's links, and their capacity in a round. */
-static void weigh(struct work *w)
+static void weigh(struct rounds_work *w)
 {
     for (int r = 0; r < w->nranks; r++) {
-        struct side *s = &w->side[r];
+        struct rounds_side *s = &w->side[r];
         uint32_t peers = 0;
 
         for (int p = 0; p < w->nranks; p++)
@@ -377,7 +377,7 @@ static void weigh(struct work *w)
     }
 }
 
-static int run(struct work *w)
+static int run(struct rounds_work *w)
 {
     size_t queues = 1;
     int rc = introduce(w);
@@ -401,7 +401,7 @@ static int run(struct work *w)
 int rounds_build(const struct plan *const *plan, int nranks, int rank,
                  const struct rounds_links *links, struct rounds **rounds_p)
 {
-    struct work w = {.nranks = nranks, .rank = rank, .links = links};
+    struct rounds_work w = {.nranks = nranks, .rank = rank, .links = links};
     struct rounds *made = malloc(sizeof *made);
     uint64_t scratch = 0;
     int rc = 0;

@@ -8,7 +8,7 @@
 
 enum { SLIVER = 8 /* a part of a chunk that is no message of its own */ };
 
-int rounds_may(const struct side *s, uint32_t q, uint64_t bytes)
+int rounds_may(const struct rounds_side *s, uint32_t q, uint64_t bytes)
 {
     const struct plan_op *op = op_of(s, q);
     uint64_t end = op ? s->head[q].at + bytes : 0;
@@ -25,7 +25,7 @@ int rounds_may(const struct side *s, uint32_t q, uint64_t bytes)
 }
 
 /* A contribution goes to its own place first, so it waits for that place only. */
-static int is_ready(const struct side *s, uint32_t q)
+static int is_ready(const struct rounds_side *s, uint32_t q)
 {
     if (s->plan->queues[q].kind == PLAN_RECV_REDUCE)
         return op_of(s, q) && !s->head[q].staged;
@@ -38,19 +38,19 @@ static uint64_t most(uint64_t a, uint64_t b)
 }
 
 /* All messages that both ends are ready for. Returns how many, or -EINVAL if two do not fit. */
-static int find_ready(struct work *w)
+static int find_ready(struct rounds_work *w)
 {
     int n = 0;
 
     for (int r = 0; r < w->nranks; r++) {
-        const struct side *s = &w->side[r];
+        const struct rounds_side *s = &w->side[r];
 
         for (uint32_t q = 0; q < s->plan->nqueues; q++) {
             const struct plan_queue *queue = &s->plan->queues[q];
 
             if (queue->kind != PLAN_SEND)
                 continue;
-            const struct side *peer = &w->side[queue->peer];
+            const struct rounds_side *peer = &w->side[queue->peer];
             uint32_t meet = (uint32_t)s->head[q].meet;
             int reach = reach_of(w, r, queue->peer);
 
@@ -58,9 +58,9 @@ static int find_ready(struct work *w)
                 continue;
             if (piece_of(s, q) != piece_of(peer, meet))
                 return -EINVAL;
-            w->ready[n++] = (struct ready){r, queue->peer, q, meet,
-                                           most(s->left[OUT][reach] / s->most[reach],
-                                                peer->left[IN][reach] / peer->most[reach])};
+            w->ready[n++] = (struct rounds_ready){r, queue->peer, q, meet,
+                                                  most(s->left[OUT][reach] / s->most[reach],
+                                                       peer->left[IN][reach] / peer->most[reach])};
         }
     }
     return n;
@@ -68,7 +68,7 @@ static int find_ready(struct work *w)
 
 static int more_urgent(const void *a, const void *b)
 {
-    const struct ready *x = a, *y = b;
+    const struct rounds_ready *x = a, *y = b;
 
     if (x->urgency != y->urgency)
         return x->urgency < y->urgency ? 1 : -1;
@@ -78,7 +78,7 @@ static int more_urgent(const void *a, const void *b)
 }
 
 /* Is it one message too many for the round of one end? */
-static int is_full(const struct work *w, const struct ready *m)
+static int is_full(const struct rounds_work *w, const struct rounds_ready *m)
 {
     uint32_t limit = w->links->most_messages;
 
@@ -86,9 +86,9 @@ static int is_full(const struct work *w, const struct ready *m)
 }
 
 /* Is there room for it in this round on both ends' links, or for a part that is worth a message? */
-static int has_room(struct work *w, const struct ready *m)
+static int has_room(struct rounds_work *w, const struct rounds_ready *m)
 {
-    struct side *from = &w->side[m->from], *to = &w->side[m->to];
+    struct rounds_side *from = &w->side[m->from], *to = &w->side[m->to];
     int reach = reach_of(w, m->from, m->to);
     uint64_t used = most(from->used[OUT][reach], to->used[IN][reach]);
     uint64_t room = from->most[reach] - least(used, from->most[reach]);
@@ -103,9 +103,9 @@ static int has_room(struct work *w, const struct ready *m)
     return 1;
 }
 
-static void take_room(struct work *w, const struct ready *m)
+static void take_room(struct rounds_work *w, const struct rounds_ready *m)
 {
-    struct side *from = &w->side[m->from], *to = &w->side[m->to];
+    struct rounds_side *from = &w->side[m->from], *to = &w->side[m->to];
     int reach = reach_of(w, m->from, m->to);
     uint64_t bytes = piece_of(from, m->send);
 
@@ -120,7 +120,7 @@ static void take_room(struct work *w, const struct ready *m)
 
 /* Other links are idle before the first piece of an operation has come, and behind its last one:
    these pieces may be smaller. If links are shared, they are not idle. */
-static uint64_t next_piece(const struct work *w, const struct side *s, uint32_t q)
+static uint64_t next_piece(const struct rounds_work *w, const struct rounds_side *s, uint32_t q)
 {
     const struct head *h = &s->head[q];
     const struct plan_op *op = op_of(s, q);
@@ -132,12 +132,12 @@ static uint64_t next_piece(const struct work *w, const struct side *s, uint32_t 
     return h->at ? least(h->whole, left - end) : end;
 }
 
-int rounds_choose(struct work *w)
+int rounds_choose(struct rounds_work *w)
 {
     int n;
 
     for (int r = 0; r < w->nranks; r++) {
-        struct side *s = &w->side[r];
+        struct rounds_side *s = &w->side[r];
 
         memset(s->used, 0, sizeof s->used);
         s->messages = 0;

@@ -27,13 +27,13 @@ enum { OUT, IN, WAYS };
 enum { NEAR, FAR, REACHES };
 
 /* The bytes that one pass writes, and all that it reads. */
-struct pass {
+struct rounds_pass {
     struct round_place dst, src[ROUND_SOURCES];
     uint64_t length;
     uint32_t sources;
 };
 
-struct side { /* one rank */
+struct rounds_side { /* one rank */
     const struct plan *plan;
     struct head *head; /* [nqueues] owned */
     uint64_t *done;    /* [nops] owned: bytes from its start, as others may count on */
@@ -42,28 +42,28 @@ struct side { /* one rank */
     uint64_t most[REACHES];                            /* in a round, where links are shared */
     uint32_t messages;                                 /* in this round */
     uint64_t scratch_bytes;
-    struct round_step last;         /* the last local work of this round; length 0: none */
-    struct pass pass[ROUND_PASSES]; /* of the launch that it is in, if it combines */
-    uint32_t passes, launches;      /* in this launch, and in this round */
+    struct round_step last;                /* the last local work of this round; length 0: none */
+    struct rounds_pass pass[ROUND_PASSES]; /* of the launch that it is in, if it combines */
+    uint32_t passes, launches;             /* in this launch, and in this round */
 };
 
 /* A message that both ends are ready for. */
-struct ready {
+struct rounds_ready {
     int32_t from, to;
     uint32_t send, recv; /* queues */
     uint64_t urgency;
 };
 
-struct work {
-    struct side *side; /* [nranks] owned */
+struct rounds_work {
+    struct rounds_side *side; /* [nranks] owned */
     int nranks, rank;
     const struct rounds_links *links;
     struct round_step *step; /* owned until the end */
     uint32_t nsteps, room, ngroups;
     int in_group;
-    struct ready *ready; /* [all queues] owned */
-    uint64_t left;       /* bytes of all ranks' operations that are not done */
-    uint64_t longest;    /* message, in chunks of its links */
+    struct rounds_ready *ready; /* [all queues] owned */
+    uint64_t left;              /* bytes of all ranks' operations that are not done */
+    uint64_t longest;           /* message, in chunks of its links */
     double seconds, launch_s;
 };
 
@@ -72,28 +72,28 @@ static inline uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static inline const struct plan_op *op_of(const struct side *s, uint32_t q)
+static inline const struct plan_op *op_of(const struct rounds_side *s, uint32_t q)
 {
     const struct plan_queue *queue = &s->plan->queues[q];
 
     return s->head[q].op < queue->first_op + queue->nops ? &s->plan->ops[s->head[q].op] : NULL;
 }
 
-static inline uint64_t piece_of(const struct side *s, uint32_t q)
+static inline uint64_t piece_of(const struct rounds_side *s, uint32_t q)
 {
     return least(s->head[q].piece, op_of(s, q)->length - s->head[q].at);
 }
 
-static inline int reach_of(const struct work *w, int a, int b)
+static inline int reach_of(const struct rounds_work *w, int a, int b)
 {
     return w->links->group[a] == w->links->group[b] ? NEAR : FAR;
 }
 
 /* May the next `bytes` of the queue's operation be done, by what is done so far on its rank? */
-int rounds_may(const struct side *s, uint32_t q, uint64_t bytes);
+int rounds_may(const struct rounds_side *s, uint32_t q, uint64_t bytes);
 
 /* Mark what moves in the next round, by the state before it. Returns 0, -EINVAL if nothing can or
  * two ends do not fit. */
-int rounds_choose(struct work *w);
+int rounds_choose(struct rounds_work *w);
 
 #endif

@@ -19,7 +19,7 @@
 #include "transports/base/kernels.h"
 #include "transports/engine/engine.h"
 
-struct combining {
+struct channel_combining {
     kernel_fn kernel;
     size_t grain;
     struct float_mode mode;
@@ -40,7 +40,7 @@ struct channel {
     struct engine *engine; /* owned; NULL: no run */
     char *scratch;         /* owned, unless it is lent */
     struct device *device; /* NULL: it runs in host memory */
-    struct combining combining;
+    struct channel_combining combining;
 };
 
 struct channel *channel_open(struct mailbox *box, int fd, int index, struct ucx *ucx)
@@ -112,7 +112,7 @@ static int move(struct channel *c, const struct mailbox_pieces *p, transfer move
 
 static void combine(void *context, const void *a, const void *b, void *dst, size_t bytes)
 {
-    const struct combining *k = context;
+    const struct channel_combining *k = context;
     struct float_mode own;
 
     float_mode_read(&own);
@@ -153,7 +153,7 @@ static int begin_run(struct channel *c, const struct mailbox_order *o)
     rc = rc ? rc : engine_create(&c->plan, &c->xport, &c->engine);
     if (rc)
         return rc;
-    c->combining = (struct combining){
+    c->combining = (struct channel_combining){
         kernel_find((enum kernel_type)o->kernel_type, (enum kernel_op)o->kernel_op), o->grain,
         o->mode};
     return engine_begin(c->engine, &(struct engine_buffers){.input = window + o->input_at,

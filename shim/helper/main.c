@@ -57,7 +57,7 @@ static void detach(void)
    owner's process has become another program. */
 static void *pass_the_bell_on(void *work)
 {
-    struct work *w = work;
+    struct helper_work *w = work;
     uint32_t heard = 0;
     uint64_t one = 1;
 
@@ -75,7 +75,7 @@ static void *pass_the_bell_on(void *work)
 }
 
 /* Returns 0, or -1 with the mailbox's `why` set. */
-static int make_ready(struct work *w)
+static int make_ready(struct helper_work *w)
 {
     w->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->bell < 0) {
@@ -95,7 +95,7 @@ static int make_ready(struct work *w)
     return -1;
 }
 
-static void work_on(struct work *w)
+static void work_on(struct helper_work *w)
 {
 #if HELPER_MPI
     if (w->box->work == MAILBOX_FOR_MPI)
@@ -109,7 +109,7 @@ static void work_on(struct work *w)
 
 int main(void)
 {
-    struct work w = {0};
+    struct helper_work w = {0};
     pthread_t thread;
 
     if (mailbox_join(HELPER_FD_MAILBOX, &w.box)) {

@@ -67,7 +67,7 @@ static int open_ucx(char *why, size_t why_size)
     nameless_begin();
     setenv("UCX_TCP_TX_SEG_SIZE", "64k", 0);
     if (given && strlen(given) < sizeof before) {
-        strcpy(before, given);
+        snprintf(before, sizeof before, "%s", given);
         snprintf(wanted, sizeof wanted, "%s,%s", before, before[0] == '^' ? "sysv" : "posix,cma");
     } else if (!given) {
         strcpy(wanted, "^sysv");
@@ -77,7 +77,7 @@ static int open_ucx(char *why, size_t why_size)
     return ucx_open(&ucx, why, why_size);
 }
 
-int work_ready_mpi(struct work *w)
+int work_ready_mpi(struct helper_work *w)
 {
     struct mailbox *box = w->box;
     size_t bytes;
@@ -103,7 +103,7 @@ int work_ready_mpi(struct work *w)
 }
 
 /* polls: for a moment only. */
-static void sleep_until_something(struct work *w, int polls)
+static void sleep_until_something(struct helper_work *w, int polls)
 {
     static const struct timespec moment = {.tv_nsec = 20000};
     struct pollfd on[] = {{.fd = w->bell, .events = POLLIN},
@@ -120,7 +120,7 @@ static void sleep_until_something(struct work *w, int polls)
         return;
 }
 
-void work_on_mpi(struct work *w)
+void work_on_mpi(struct helper_work *w)
 {
     for (int fruitless = 0;;) {
         int moved = 0, waits = 0, polls = 0;

@@ -280,7 +280,7 @@ static void *end_with_owner(void *unused)
     _exit(0);
 }
 
-int work_ready_nccl(struct work *w)
+int work_ready_nccl(struct helper_work *w)
 {
     pthread_t thread;
 
@@ -295,7 +295,7 @@ int work_ready_nccl(struct work *w)
     return 0;
 }
 
-void work_on_nccl(struct work *w)
+void work_on_nccl(struct helper_work *w)
 {
     struct nccl_orders *d = nccl_helper.orders;
     struct pollfd bell = {.fd = w->bell, .events = POLLIN};

@@ -8,7 +8,7 @@
 
 #include "shim/helper/mailbox.h"
 
-struct work {
+struct helper_work {
     struct mailbox *box; /* borrowed */
     int bell;            /* an eventfd that says that the mailbox's bell has rung */
 };
@@ -20,11 +20,11 @@ static inline void work_beat(struct mailbox *box)
 }
 
 /* Returns 0, or -1 with the mailbox's `why` set. */
-int work_ready_mpi(struct work *w);
-int work_ready_nccl(struct work *w);
+int work_ready_mpi(struct helper_work *w);
+int work_ready_nccl(struct helper_work *w);
 
 /* Work until the owner ends: it does not return. */
-_Noreturn void work_on_mpi(struct work *w);
-_Noreturn void work_on_nccl(struct work *w);
+_Noreturn void work_on_mpi(struct helper_work *w);
+_Noreturn void work_on_nccl(struct helper_work *w);
 
 #endif

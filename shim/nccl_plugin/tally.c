@@ -23,24 +23,24 @@ struct tally_comm {
 };
 
 /* Calls of one size class that NCCL ran alike. */
-struct sum {
+struct tally_sum {
     uint64_t calls, timed, nanoseconds; /* calls 0: free */
     int collective, class, fewest, most;
     char algorithm[TALLY_NAME], protocol[TALLY_NAME];
 };
 
-struct slot {
+struct tally_slot {
     const struct tally_comm *comm; /* NULL: free */
-    struct sum *sum;
+    struct tally_sum *sum;
     uint64_t first, last; /* nanoseconds of the GPU's clock */
     unsigned channels, ended;
     unsigned char channel[CHANNELS]; /* handles: their addresses */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
-static struct slot slots[SLOTS];
+static struct tally_slot slots[SLOTS];
 static unsigned next_slot;
-static struct sum sums[SUMS + 1]; /* the last one: those for which there was no room */
+static struct tally_sum sums[SUMS + 1]; /* the last one: those for which there was no room */
 
 struct tally_comm *tally_open(int nranks, int nnodes)
 {
@@ -61,16 +61,17 @@ void tally_close(struct tally_comm *c)
     free(c);
 }
 
-static struct sum *find_sum(int collective, int class, const char *algorithm, const char *protocol)
+static struct tally_sum *find_sum(int collective, int class, const char *algorithm,
+                                  const char *protocol)
 {
     uint64_t hash = hash_text(hash_text(HASH_SEED, algorithm), protocol);
     size_t at = (size_t)(hash ^ (uint64_t)(collective * COUNT_CLASSES + class)) % SUMS;
 
     for (size_t i = 0; i < SUMS; i++, at = (at + 1) % SUMS) {
-        struct sum *s = &sums[at];
+        struct tally_sum *s = &sums[at];
 
         if (!s->calls) {
-            *s = (struct sum){.collective = collective, .class = class};
+            *s = (struct tally_sum){.collective = collective, .class = class};
             memcpy(s->algorithm, algorithm, TALLY_NAME);
             memcpy(s->protocol, protocol, TALLY_NAME);
             return s;
@@ -82,21 +83,21 @@ static struct sum *find_sum(int collective, int class, const char *algorithm, co
     return &sums[SUMS];
 }
 
-static void note_channels(struct sum *s, int channels)
+static void note_channels(struct tally_sum *s, int channels)
 {
     s->fewest = !s->calls || channels < s->fewest ? channels : s->fewest;
     s->most = channels > s->most ? channels : s->most;
     s->calls++;
 }
 
-static struct slot *take_slot(const struct tally_comm *c, struct sum *sum, int channels)
+static struct tally_slot *take_slot(const struct tally_comm *c, struct tally_sum *sum, int channels)
 {
     for (int i = 0; channels > 0 && i < SLOTS; i++) {
-        struct slot *s = &slots[next_slot++ % SLOTS];
+        struct tally_slot *s = &slots[next_slot++ % SLOTS];
 
         if (s->comm)
             continue;
-        *s = (struct slot){.comm = c, .sum = sum, .channels = (unsigned)channels};
+        *s = (struct tally_slot){.comm = c, .sum = sum, .channels = (unsigned)channels};
         return s;
     }
     return NULL;
@@ -125,8 +126,8 @@ void *tally_start(struct tally_comm *c, const struct tally_call *call, int tuned
 {
     int id = names_collective(call->function);
     char algorithm[TALLY_NAME] = "", protocol[TALLY_NAME] = "";
-    struct slot *slot;
-    struct sum *sum;
+    struct tally_slot *slot;
+    struct tally_sum *sum;
     uint64_t total;
 
     if (!c || id < 0)
@@ -144,19 +145,19 @@ void *tally_start(struct tally_comm *c, const struct tally_call *call, int tuned
 }
 
 /* The slot that a handle lies in, or NULL: none of ours. */
-static struct slot *slot_of(void *handle)
+static struct tally_slot *slot_of(void *handle)
 {
     uintptr_t at = (uintptr_t)handle, first = (uintptr_t)slots;
 
     if (at < first || at >= first + sizeof slots)
         return NULL;
-    struct slot *s = &slots[(at - first) / sizeof *slots];
+    struct tally_slot *s = &slots[(at - first) / sizeof *slots];
     return s->comm ? s : NULL;
 }
 
 void *tally_channel_start(void *parent, unsigned channel, uint64_t nanoseconds)
 {
-    struct slot *s;
+    struct tally_slot *s;
     void *handle = NULL;
 
     pthread_mutex_lock(&lock);
@@ -171,7 +172,7 @@ void *tally_channel_start(void *parent, unsigned channel, uint64_t nanoseconds)
 
 void tally_channel_time(void *handle, uint64_t nanoseconds)
 {
-    struct slot *s;
+    struct tally_slot *s;
 
     pthread_mutex_lock(&lock);
     s = slot_of(handle);
@@ -180,7 +181,7 @@ void tally_channel_time(void *handle, uint64_t nanoseconds)
     pthread_mutex_unlock(&lock);
 }
 
-static void end_channel(struct slot *s)
+static void end_channel(struct tally_slot *s)
 {
     if (++s->ended < s->channels)
         return;
@@ -193,7 +194,7 @@ static void end_channel(struct slot *s)
 
 void tally_stop(void *handle)
 {
-    struct slot *s;
+    struct tally_slot *s;
 
     pthread_mutex_lock(&lock);
     s = slot_of(handle);
@@ -202,7 +203,7 @@ void tally_stop(void *handle)
     pthread_mutex_unlock(&lock);
 }
 
-static void put_sum(struct json *j, const struct sum *s)
+static void put_sum(struct json *j, const struct tally_sum *s)
 {
     json_open(j, NULL, '{');
     json_string(j, "collective", plan_collective_name((enum plan_collective)s->collective));
@@ -223,7 +224,7 @@ static void put_sum(struct json *j, const struct sum *s)
 /* By collective, size, then calls. */
 static int in_order(const void *a, const void *b)
 {
-    const struct sum *x = a, *y = b;
+    const struct tally_sum *x = a, *y = b;
     int rc = x->collective - y->collective;
 
     rc = rc ? rc : x->class - y->class;
@@ -234,7 +235,7 @@ static int in_order(const void *a, const void *b)
 
 void tally_report(struct json *j)
 {
-    static struct sum sorted[SUMS];
+    static struct tally_sum sorted[SUMS];
     size_t n = 0;
 
     pthread_mutex_lock(&lock);

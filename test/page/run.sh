@@ -24,7 +24,8 @@ report full 64 ""
 report hostile 20 $'</script><script>injected=1</script><img src=x onerror=injected=2>"\'><svg onload=injected=3>]]>-->${injected=4}<!--<script>\e[2J\u202e\u2028url(http://127.0.0.1:9/)'
 report many 4096 ""
 # Values that `report` does not check, of other types than they should be
-jq '.by_rank = [null, 3] | .trace = [{}, 5] | .changed = 1 | .origins = [] | .saved = "x" | .job.hosts = 0 |
+jq '.by_rank = [null, 3] | .trace = [{}, 5] | .changed = 1 | .origins = [] | .job.hosts = 0 |
+    .job.began = 1e300 | .job.program = 5 | .saved = {columns: 1, rows: 2} |
     .sites |= map(.waiting = 7) | .sites[3].waiting = {seconds: 1, moving: 0, late: [null, "x"]} |
     .sites[4].waiting = {seconds: "a", moving: [], late: {}}' full.json >wrong.json
 "$collshim" report wrong.json --html wrong.html >/dev/null

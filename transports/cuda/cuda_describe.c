@@ -10,12 +10,12 @@
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
-struct text {
+struct cuda_text {
     char *at;
     size_t left;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct cuda_text *t, const char *format, ...)
 {
     va_list list;
     int n;
@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
     t->left -= (size_t)n;
 }
 
-static int describe_device(struct text *t, const struct cuda_calls *cu, int number)
+static int describe_device(struct cuda_text *t, const struct cuda_calls *cu, int number)
 {
     char name[128] = "", bus[32] = "";
     int major = 0, minor = 0;
@@ -53,7 +53,7 @@ static int describe_device(struct text *t, const struct cuda_calls *cu, int numb
 int cuda_describe(char *text, size_t size)
 {
     const struct cuda_calls *cu = cuda_open(CUDA_LOAD);
-    struct text t = {text, size};
+    struct cuda_text t = {text, size};
     int version = 0, n = 0, usable = 0;
     CUresult started;
 

@@ -25,7 +25,7 @@ static struct link_map *last;   /* kept open; NULL: none */
 static unsigned long long seen; /* loaded_changes() at the last look; 0: none */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct libraries {
+struct cuda_libraries {
     char last[PATH_MAX];        /* the name of the last one */
     unsigned long long changes; /* as loaded_changes() */
     int cuda;                   /* one of them is the driver, of any version */
@@ -34,7 +34,7 @@ struct libraries {
 /* The loader holds its lock meanwhile. */
 static int note_name(struct dl_phdr_info *info, size_t size, void *libraries)
 {
-    struct libraries *l = libraries;
+    struct cuda_libraries *l = libraries;
 
     loaded_note_changes(info, size, &l->changes);
     snprintf(l->last, sizeof l->last, "%s", info->dlpi_name);
@@ -53,7 +53,7 @@ static int is_seen(void)
 }
 
 /* A query by name for a missing library makes the loader search the disk: 0.2 ms in each rank. */
-static void look(struct libraries *l)
+static void look(struct cuda_libraries *l)
 {
     l->last[0] = 0;
     l->cuda = 0;
@@ -66,7 +66,7 @@ static void look(struct libraries *l)
 void cuda_keep_last(int keep)
 {
     struct link_map *before = last, *end = NULL;
-    struct libraries l;
+    struct cuda_libraries l;
 
     pthread_mutex_lock(&lock);
     if (keep)
@@ -82,7 +82,7 @@ void cuda_keep_last(int keep)
 const struct cuda_calls *cuda_if_loaded(void)
 {
     const struct cuda_calls *cu = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    struct libraries l; /* not cleared: most calls do not get that far */
+    struct cuda_libraries l; /* not cleared: most calls do not get that far */
 
     if (cu || is_seen())
         return cu ? cu : __atomic_load_n(&known, __ATOMIC_ACQUIRE);

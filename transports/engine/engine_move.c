@@ -100,7 +100,7 @@ int engine_fail(struct engine *e, int code)
 static int post_send(struct engine *e, uint32_t q, uint32_t slot)
 {
     const struct plan_queue *pq = &e->plan->queues[q];
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
     const struct plan_op *op = &e->plan->ops[f->op];
     const char *from = f->lent     ? f->lent
                        : f->celled ? cell_of(&e->queue[q], slot)
@@ -115,7 +115,7 @@ static int post_send(struct engine *e, uint32_t q, uint32_t slot)
 static int post_receive(struct engine *e, uint32_t q, uint32_t slot)
 {
     const struct plan_queue *pq = &e->plan->queues[q];
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
     const struct plan_op *op = &e->plan->ops[f->op];
     char *to = e->error    ? e->sink
                : f->celled ? cell_of(&e->queue[q], slot)
@@ -141,7 +141,7 @@ static int post_receive(struct engine *e, uint32_t q, uint32_t slot)
 static int start_job(struct engine *e, uint32_t q, uint32_t slot)
 {
     struct device *d = e->buffers.device;
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
     const struct plan_op *op = &e->plan->ops[f->op];
     char *src = place(e, op->src, op->src_off, f->from), *cell = NULL;
     char *dst = place(e, op->dst, op->dst_off, f->from);
@@ -172,7 +172,7 @@ static void combine(struct engine *e, const char *own, const char *other, char *
     e->buffers.combine(e->buffers.combine_context, own, other, dst, bytes);
 }
 
-static void work_locally(struct engine *e, uint8_t kind, const struct flight *f)
+static void work_locally(struct engine *e, uint8_t kind, const struct engine_flight *f)
 {
     const struct plan_op *op = &e->plan->ops[f->op];
     char *src = place(e, op->src, op->src_off, f->from);
@@ -204,9 +204,10 @@ static int start(struct engine *e, uint32_t q, uint32_t op_index, uint64_t from,
     const struct plan_op *op = &e->plan->ops[op_index];
     struct queue_run *run = &e->queue[q];
     uint32_t slot = run->slot + (run->first + run->flying) % run->depth;
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
 
-    *f = (struct flight){.op = op_index, .from = from, .end = end, .celled = is_celled(e, q, op)};
+    *f = (struct engine_flight){
+        .op = op_index, .from = from, .end = end, .celled = is_celled(e, q, op)};
     if (is_local(kind) && (e->error || !on_device(e, op))) {
         if (!e->error)
             work_locally(e, kind, f);
@@ -268,7 +269,7 @@ int engine_pump(struct engine *e, uint32_t q, int *moved)
 /* A chunk is in its cell: bring it to its place once its dependencies are done. */
 static int bring_home(struct engine *e, uint32_t q, uint32_t slot, int *moved)
 {
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
     const struct plan_op *op = &e->plan->ops[f->op];
 
     if (!ready(e, op, f->end))
@@ -285,7 +286,7 @@ static int bring_home(struct engine *e, uint32_t q, uint32_t slot, int *moved)
 }
 
 /* A received chunk is where it belongs, or will never be. */
-static void end_flight(struct engine *e, struct flight *f, uint32_t slot)
+static void end_flight(struct engine *e, struct engine_flight *f, uint32_t slot)
 {
     f->stage = f->lent ? STAGE_RETURNING : STAGE_DONE;
     if (f->lent)
@@ -296,7 +297,7 @@ static void end_flight(struct engine *e, struct flight *f, uint32_t slot)
 static int ask(struct engine *e, uint32_t q, uint32_t slot)
 {
     struct device *d = e->buffers.device;
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
     int rc = d->test(d->state, f->job);
 
     if (rc < 0)
@@ -312,7 +313,7 @@ static int ask(struct engine *e, uint32_t q, uint32_t slot)
 /* The call has failed: nothing is moved any more. */
 static int give_up(struct engine *e, uint32_t q, uint32_t slot)
 {
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
 
     if (f->stage == STAGE_MOVING && e->plan->queues[q].kind == PLAN_SEND)
         return post_send(e, q, slot);
@@ -324,7 +325,7 @@ static int give_up(struct engine *e, uint32_t q, uint32_t slot)
 static void let_go(struct engine *e, struct queue_run *run, int *moved)
 {
     for (; run->flying; run->flying--) {
-        const struct flight *oldest = &e->flight[run->slot + run->first % run->depth];
+        const struct engine_flight *oldest = &e->flight[run->slot + run->first % run->depth];
         if (oldest->stage != STAGE_DONE)
             break;
         finish(e, oldest->op, oldest->end);
@@ -340,7 +341,7 @@ int engine_attend(struct engine *e, uint32_t q, int *moved)
 
     for (uint32_t i = 0; !rc && i < run->flying; i++) {
         uint32_t slot = run->slot + (run->first + i) % run->depth;
-        struct flight *f = &e->flight[slot];
+        struct engine_flight *f = &e->flight[slot];
 
         if (!e->error && f->stage == STAGE_LANDED)
             rc = bring_home(e, q, slot, moved);
@@ -357,7 +358,7 @@ int engine_attend(struct engine *e, uint32_t q, int *moved)
 
 void engine_land(struct engine *e, uint32_t q, uint32_t slot, int lent)
 {
-    struct flight *f = &e->flight[slot];
+    struct engine_flight *f = &e->flight[slot];
     int moved = 0;
 
     if (lent)

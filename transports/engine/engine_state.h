@@ -15,7 +15,7 @@ enum stage {
 };
 
 /* A chunk in flight. */
-struct flight {
+struct engine_flight {
     uint32_t op;
     enum stage stage;
     int celled;       /* it travels by its slot's cell */
@@ -50,15 +50,15 @@ struct engine {
     struct engine_buffers buffers;
     char *window; /* the device's, borrowed; NULL: none */
     size_t window_bytes;
-    struct queue_run *queue; /* [nqueues] owned */
-    uint32_t *busy;          /* [nbusy] owned: queues with something left to do */
-    uint64_t *done;          /* [nops] owned: bytes done of each operation */
-    struct flight *flight;   /* [nslots] owned */
-    uint32_t *queue_of;      /* [nslots] owned: the queue of a slot */
-    unsigned *completed;     /* [nslots] owned: what the transport reports */
-    char *bounce;            /* owned during a call of host memory: its cells */
-    int keeps;               /* ... and for good */
-    char *sink;              /* borrowed: where receives go once the call has failed */
+    struct queue_run *queue;      /* [nqueues] owned */
+    uint32_t *busy;               /* [nbusy] owned: queues with something left to do */
+    uint64_t *done;               /* [nops] owned: bytes done of each operation */
+    struct engine_flight *flight; /* [nslots] owned */
+    uint32_t *queue_of;           /* [nslots] owned: the queue of a slot */
+    unsigned *completed;          /* [nslots] owned: what the transport reports */
+    char *bounce;                 /* owned during a call of host memory: its cells */
+    int keeps;                    /* ... and for good */
+    char *sink;                   /* borrowed: where receives go once the call has failed */
     uint32_t nbusy, nslots;
     uint32_t unfinished; /* operations */
     uint32_t parts[2];   /* operations without and with PLAN_HOST */

@@ -53,7 +53,7 @@ struct ucx {
 };
 
 /* A message under way. */
-struct flight {
+struct ucx_flight {
     struct team *team; /* borrowed */
     void *request;     /* UCX's; NULL: none, it ended at once */
 };
@@ -64,9 +64,9 @@ struct team {
     int rank, nranks;
     const char *addresses; /* borrowed */
     size_t address_bytes;
-    ucp_ep_h *ep;          /* [nranks] owned; the endpoints are the worker's; NULL: not used yet */
-    struct flight *flight; /* [nslots] owned */
-    unsigned *done;        /* [nslots] owned: slots that ended since the last poll */
+    ucp_ep_h *ep; /* [nranks] owned; the endpoints are the worker's; NULL: not used yet */
+    struct ucx_flight *flight; /* [nslots] owned */
+    unsigned *done;            /* [nslots] owned: slots that ended since the last poll */
     unsigned ndone, nslots;
     int failed; /* a message ended with an error */
 };
@@ -212,7 +212,7 @@ static uint64_t ucx_tag(const struct team *t, int sender, int tag)
     return t->team << (RANK_BITS + TAG_BITS) | (uint64_t)sender << TAG_BITS | (uint64_t)tag;
 }
 
-static void note(struct flight *f, ucs_status_t status)
+static void note(struct ucx_flight *f, ucs_status_t status)
 {
     struct team *t = f->team;
 
@@ -237,7 +237,7 @@ static void on_received(void *request, ucs_status_t status, const ucp_tag_recv_i
 
 /* The result of a call of UCX: a request that will end by its callback, the end itself, or an
    error. */
-static int begun(struct flight *f, ucs_status_ptr_t got)
+static int begun(struct ucx_flight *f, ucs_status_ptr_t got)
 {
     f->request = NULL;
     if (UCS_PTR_IS_ERR(got))
@@ -252,7 +252,7 @@ static int begun(struct flight *f, ucs_status_ptr_t got)
 static int ucx_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     struct team *t = state;
-    struct flight *f = &t->flight[slot];
+    struct ucx_flight *f = &t->flight[slot];
     ucp_request_param_t how = {.op_attr_mask =
                                    UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                .cb.send = on_sent,
@@ -270,7 +270,7 @@ static int ucx_send(void *state, unsigned slot, const void *buf, size_t length, 
 static int ucx_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct team *t = state;
-    struct flight *f = &t->flight[slot];
+    struct ucx_flight *f = &t->flight[slot];
     ucp_request_param_t how = {.op_attr_mask =
                                    UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                .cb.recv = on_received,
@@ -286,7 +286,7 @@ static int ucx_poll(void *state, unsigned *done, unsigned *ndone)
 
     calls.ucp_worker_progress(t->ucx->worker);
     for (unsigned i = 0; i < t->ndone; i++) {
-        struct flight *f = &t->flight[t->done[i]];
+        struct ucx_flight *f = &t->flight[t->done[i]];
 
         if (f->request)
             calls.ucp_request_free(f->request);
@@ -304,7 +304,7 @@ static void ucx_abandon(void *state)
     struct team *t = state;
 
     for (unsigned slot = 0; slot < t->nslots; slot++) {
-        struct flight *f = &t->flight[slot];
+        struct ucx_flight *f = &t->flight[slot];
 
         if (!f->request)
             continue;
@@ -321,7 +321,7 @@ static int ucx_reserve(void *state, unsigned nslots)
 
     t->ndone = 0;
     if (nslots > t->nslots) {
-        struct flight *flight = calloc(nslots, sizeof *flight);
+        struct ucx_flight *flight = calloc(nslots, sizeof *flight);
         unsigned *done = malloc(nslots * sizeof *done);
 
         if (!flight || !done) {

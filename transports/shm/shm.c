@@ -81,19 +81,19 @@ static int shm_poll(void *state, unsigned *done, unsigned *ndone)
     return moved < 0 ? (int)moved : 0;
 }
 
-static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, int tag)
+static struct shm_slot *take_slot(struct shm *t, unsigned slot, size_t length, int tag)
 {
-    struct slot *s = &t->slot[slot];
+    struct shm_slot *s = &t->slot[slot];
 
-    *s = (struct slot){.length = length, .tag = (uint32_t)tag};
+    *s = (struct shm_slot){.length = length, .tag = (uint32_t)tag};
     return s;
 }
 
 /* Have the same bytes been sent to another peer just now? */
-static void find_twin(struct shm *t, struct slot *s)
+static void find_twin(struct shm *t, struct shm_slot *s)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)s->buf * 0x9e3779b97f4a7c15u;
-    struct slot **recent = &t->recent[(mixed >> 32) % TWINS];
+    struct shm_slot **recent = &t->recent[(mixed >> 32) % TWINS];
 
     if (*recent && (*recent)->buf == s->buf && (*recent)->length == s->length &&
         (*recent)->peer != s->peer)
@@ -105,7 +105,7 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, tag);
+    struct shm_slot *s = take_slot(t, slot, length, tag);
 
     s->buf = (char *)(uintptr_t)buf;
     s->peer = p;
@@ -123,7 +123,7 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, tag);
+    struct shm_slot *s = take_slot(t, slot, length, tag);
 
     s->buf = buf;
     p->receives++;
@@ -158,7 +158,7 @@ static int shm_recv_lent(void *state, unsigned slot, void *buf, size_t length, i
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, tag);
+    struct shm_slot *s = take_slot(t, slot, length, tag);
 
     s->buf = buf;
     s->peer = p;
@@ -179,7 +179,7 @@ static const char *shm_lent(void *state, unsigned slot)
 static void shm_give_back(void *state, unsigned slot)
 {
     struct shm *t = state;
-    struct slot *s = &t->slot[slot];
+    struct shm_slot *s = &t->slot[slot];
 
     fifo_put(&s->peer->returned, s);
 }
@@ -195,7 +195,7 @@ static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, r->length, tag);
+    struct shm_slot *s = take_slot(t, slot, r->length, tag);
 
     if (!r->grain || r->grain > SHM_GRAIN_MAX)
         return -EINVAL;
@@ -230,7 +230,7 @@ static int shm_reserve(void *state, unsigned nslots)
         return t->error;
     if (reserve_early(t, nslots))
         return -ENOMEM;
-    struct slot *slot = malloc(nslots * sizeof *slot);
+    struct shm_slot *slot = malloc(nslots * sizeof *slot);
     if (!slot)
         return -ENOMEM;
     free(t->slot);
@@ -403,7 +403,7 @@ void xport_shm_close(struct xport *x)
 
 int xport_shm_use_workers(struct xport *x, struct workers *h)
 {
-    struct combining *c = &((struct shm *)x->state)->combining;
+    struct shm_combining *c = &((struct shm *)x->state)->combining;
     int count = h ? workers_count(h) : 1;
 
     if (count > c->room) {

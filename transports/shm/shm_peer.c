@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void fifo_put(struct fifo *f, struct slot *s)
+void fifo_put(struct fifo *f, struct shm_slot *s)
 {
     if (!f->first)
         f->end = &f->first;
@@ -26,19 +26,19 @@ void fifo_put(struct fifo *f, struct slot *s)
     f->end = &s->next;
 }
 
-struct slot *fifo_take(struct fifo *f)
+struct shm_slot *fifo_take(struct fifo *f)
 {
-    struct slot *s = f->first;
+    struct shm_slot *s = f->first;
 
     f->first = s->next;
     return s;
 }
 
 /* Take the first slot on that tag out, or return NULL. */
-static struct slot *fifo_take_tag(struct fifo *f, uint32_t tag)
+static struct shm_slot *fifo_take_tag(struct fifo *f, uint32_t tag)
 {
-    for (struct slot **at = &f->first; *at; at = &(*at)->next) {
-        struct slot *s = *at;
+    for (struct shm_slot **at = &f->first; *at; at = &(*at)->next) {
+        struct shm_slot *s = *at;
         if (s->tag != tag)
             continue;
         *at = s->next;
@@ -61,7 +61,7 @@ static void advance(_Atomic uint32_t *counter)
                           memory_order_release);
 }
 
-void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s)
+void shm_peer_complete(struct shm *t, unsigned *waiting, struct shm_slot *s)
 {
     --*waiting;
     t->report[t->reported++] = (unsigned)(s - t->slot) | s->failed;
@@ -69,14 +69,14 @@ void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
-static int is_lent(const struct shm *t, const struct slot *s)
+static int is_lent(const struct shm *t, const struct shm_slot *s)
 {
     return t->lends && (uintptr_t)s->buf - (uintptr_t)t->lends < t->window.bytes;
 }
 
 /* A single reader could copy the bytes itself, but then the sender waits, and each system call
    costs time. */
-static int suits_board(const struct shm *t, const struct slot *s)
+static int suits_board(const struct shm *t, const struct shm_slot *s)
 {
     enum { ALWAYS_BELOW = 32 << 10 };
 
@@ -86,7 +86,7 @@ static int suits_board(const struct shm *t, const struct slot *s)
 
 /* Is a place on the board worth waiting for? Not for long: the reader of the notice there may be
    waiting for this very message. */
-static int is_held(struct slot *s)
+static int is_held(struct shm_slot *s)
 {
     enum { LONG_ENOUGH = 2000 };
 
@@ -96,7 +96,7 @@ static int is_held(struct slot *s)
 void shm_peer_post(struct shm *t, struct peer *p)
 {
     while (p->unposted.first && load(&p->out->posted) - load(&p->out->taken) < SHM_POSTS) {
-        struct slot *s = p->unposted.first;
+        struct shm_slot *s = p->unposted.first;
         int lent = is_lent(t, s);
         int notice = -1;
 
@@ -124,7 +124,7 @@ static int hear_answers(struct shm *t, struct peer *p)
         struct shm_answer a = p->out->answer[load(&p->out->heard) % SHM_ANSWERS];
         if (a.slot >= t->nslots)
             return -EPROTO;
-        struct slot *s = &t->slot[a.slot];
+        struct shm_slot *s = &t->slot[a.slot];
         if (a.from == SHM_TAKEN) {
             shm_peer_complete(t, &p->sends, s);
         } else {
@@ -144,7 +144,7 @@ static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
 
     while (p->streaming.first && copied < budget &&
            load(&p->out->filled) - load(&p->out->emptied) < SHM_CELLS) {
-        struct slot *s = p->streaming.first;
+        struct shm_slot *s = p->streaming.first;
         size_t n = s->length - s->done < s->step ? s->length - s->done : s->step;
         memcpy(shm_segment_cell(&t->segment, t->me, p->member, load(&p->out->filled)),
                s->buf + s->done, n);
@@ -160,7 +160,7 @@ static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
 /* Receiving ----------------------------------------------------------------------------------- */
 
 /* A message of another length than is expected is taken from its sender, and its bytes are not. */
-static void match(struct peer *p, struct slot *s, const struct shm_post *post)
+static void match(struct peer *p, struct shm_slot *s, const struct shm_post *post)
 {
     s->failed = !post->length ? XPORT_FAILED : s->length != post->length ? XPORT_UNEQUAL : 0;
     if (s->failed)
@@ -209,7 +209,7 @@ static int take_posts(struct shm *t, struct peer *p)
 {
     while (load(&p->in->taken) != load(&p->in->posted)) {
         struct shm_post post = p->in->post[load(&p->in->taken) % SHM_POSTS];
-        struct slot *s = fifo_take_tag(&p->unmatched, post.tag);
+        struct shm_slot *s = fifo_take_tag(&p->unmatched, post.tag);
         int rc = s ? 0 : keep_early(&t->early, p, &post);
         if (rc)
             return rc;
@@ -238,7 +238,7 @@ static void ask_for_cells(const struct shm *t, struct peer *p)
     if (p->matched.first && p->matched.first->sharing == SHARING &&
         shm_joint_look(&p->in->joint, &piece) == SHM_JOINT_WAITING)
         return;
-    for (struct slot *s = p->matched.first; s; s = s->next) {
+    for (struct shm_slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
         if (s->granted || s->failed || s->lent || s->notice)
             continue;
@@ -250,7 +250,7 @@ static void ask_for_cells(const struct shm *t, struct peer *p)
     }
 }
 
-void shm_peer_deliver(struct slot *s, const char *from, size_t n)
+void shm_peer_deliver(struct shm_slot *s, const char *from, size_t n)
 {
     const struct xport_reduce *r = &s->reduce;
 
@@ -267,7 +267,7 @@ static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
 
     while (p->matched.first && p->matched.first->granted && copied < budget &&
            load(&p->in->filled) != load(&p->in->emptied)) {
-        struct slot *s = p->matched.first;
+        struct shm_slot *s = p->matched.first;
         size_t n = s->length - s->done < s->step ? s->length - s->done : s->step;
         shm_peer_deliver(s, shm_segment_cell(&t->segment, p->member, t->me, load(&p->in->emptied)),
                          n);
@@ -279,7 +279,7 @@ static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
     return copied;
 }
 
-void shm_peer_receive(struct shm *t, struct peer *p, struct slot *s)
+void shm_peer_receive(struct shm *t, struct peer *p, struct shm_slot *s)
 {
     for (struct early **at = &p->early; *at; at = &(*at)->next) {
         struct early *e = *at;

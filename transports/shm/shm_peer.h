@@ -19,8 +19,8 @@ enum { REDUCE_PIECE = 128 << 10 };
 enum sharing { SHARING_NOT, SHARING, SHARING_RETURNED };
 
 /* A send or a receive that the engine has posted. */
-struct slot {
-    struct slot *next;
+struct shm_slot {
+    struct shm_slot *next;
     char *buf; /* NULL for a receive that combines */
     size_t length, done;
     size_t until; /* of a receive that is read: this rank's to read */
@@ -41,7 +41,7 @@ struct slot {
 };
 
 struct fifo {
-    struct slot *first, **end;
+    struct shm_slot *first, **end;
 };
 
 /* A post that came before its receive; and as many as were allocated at once. */
@@ -82,7 +82,7 @@ struct early_stock {
 };
 
 /* With what receives combine. */
-struct combining {
+struct shm_combining {
     char *bounce;            /* [REDUCE_PIECE * room] owned */
     int room;                /* for how many workers that is */
     struct workers *workers; /* borrowed; NULL: the caller works alone */
@@ -96,16 +96,16 @@ struct shm {
     struct shm_segment segment;
     int fd; /* of the segment, until all have joined; or -1 */
     int members, me, copy_only;
-    int helping;       /* each member has a CPU of its own */
-    int error;         /* nothing works any more */
-    int *member_of;    /* [nranks] owned: -1 for ranks elsewhere */
-    struct peer *peer; /* [members] owned */
-    struct slot *slot; /* [nslots] owned */
+    int helping;           /* each member has a CPU of its own */
+    int error;             /* nothing works any more */
+    int *member_of;        /* [nranks] owned: -1 for ranks elsewhere */
+    struct peer *peer;     /* [members] owned */
+    struct shm_slot *slot; /* [nslots] owned */
     struct board board;
-    struct slot *recent[TWINS];
+    struct shm_slot *recent[TWINS];
     unsigned nslots;
     struct early_stock early;
-    struct combining combining;
+    struct shm_combining combining;
     int next;         /* the peer that is served first */
     unsigned *report; /* during a poll: completed slots */
     unsigned reported;
@@ -114,8 +114,8 @@ struct shm {
     struct device_window window;
 };
 
-void fifo_put(struct fifo *f, struct slot *s);
-struct slot *fifo_take(struct fifo *f); /* not of an empty one */
+void fifo_put(struct fifo *f, struct shm_slot *s);
+struct shm_slot *fifo_take(struct fifo *f); /* not of an empty one */
 
 /* Hand sends to the peer while there is room; those that are on the board then are done. */
 void shm_peer_post(struct shm *t, struct peer *p);
@@ -124,7 +124,7 @@ void shm_peer_post(struct shm *t, struct peer *p);
 int shm_peer_add_early(struct early_stock *stock, unsigned n);
 
 /* A receive has been posted. */
-void shm_peer_receive(struct shm *t, struct peer *p, struct slot *s);
+void shm_peer_receive(struct shm *t, struct peer *p, struct shm_slot *s);
 
 /* Move what can be moved, until *budget bytes are (a little more, perhaps); they are taken off.
    Returns 0, -ENOMEM, -EPROTO, or -ESRCH if the peer is no more. */
@@ -149,12 +149,12 @@ size_t shm_peer_help(const struct shm *t, struct peer *p);
 ssize_t shm_peer_read(const struct peer *p, uint64_t address, void *to, size_t n);
 
 /* n more bytes of a receive are at `from`: put them where they belong. */
-void shm_peer_deliver(struct slot *s, const char *from, size_t n);
+void shm_peer_deliver(struct shm_slot *s, const char *from, size_t n);
 
 /* Tell a message's sender. Returns 0 if there is no room for an answer now. */
 int shm_peer_answer(struct peer *p, const struct shm_answer *a);
 
 /* A slot is done, and in no queue any more. waiting: the peer's sends or receives. */
-void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s);
+void shm_peer_complete(struct shm *t, unsigned *waiting, struct shm_slot *s);
 
 #endif

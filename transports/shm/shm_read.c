@@ -37,7 +37,7 @@ static ssize_t pull(const struct peer *p, const char *from, char *to, size_t n)
 /* Pieces of one message that is combined, one for each hand. */
 struct together {
     const struct peer *p;
-    const struct slot *s;
+    const struct shm_slot *s;
     char *bounce;
     size_t piece, bytes; /* of each, and of all */
     int read[WORKERS_MOST];
@@ -71,7 +71,7 @@ static void combine_one(void *context, int part)
 
 /* All are read before any is combined: what is combined twice is wrong. Returns the bytes; 0: the
    caller is to try alone. */
-static ssize_t read_together(struct shm *t, const struct peer *p, struct slot *s)
+static ssize_t read_together(struct shm *t, const struct peer *p, struct shm_slot *s)
 {
     struct together w = {.p = p, .s = s, .bounce = t->combining.bounce};
     size_t left = s->until - s->done;
@@ -94,7 +94,7 @@ static ssize_t read_together(struct shm *t, const struct peer *p, struct slot *s
 }
 
 /* Read one piece of a message. Returns its bytes, or -errno if not even one element can be had. */
-static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
+static ssize_t read_piece(struct shm *t, const struct peer *p, struct shm_slot *s)
 {
     size_t grain = s->buf ? 1 : s->reduce.grain;
     size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
@@ -122,7 +122,7 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
 }
 
 /* A sender who has this rank's bytes to read itself would not help, and pieces would cost. */
-static int is_shared(const struct shm *t, const struct peer *p, const struct slot *s)
+static int is_shared(const struct shm *t, const struct peer *p, const struct shm_slot *s)
 {
     return t->helping && !p->unhelpful && s->buf && !s->lent && !s->failed && !p->sends &&
            shm_joint_pays(s->length);
@@ -130,7 +130,7 @@ static int is_shared(const struct shm *t, const struct peer *p, const struct slo
 
 /* This rank has to read [done, until) of a message next; nothing if it is complete. Returns 0 as
    long as only the sender's pieces are missing. */
-static int find_work(const struct shm *t, struct peer *p, struct slot *s)
+static int find_work(const struct shm *t, struct peer *p, struct shm_slot *s)
 {
     struct shm_joint *joint = &p->in->joint;
     struct shm_piece piece = {s->length, 0};
@@ -159,14 +159,14 @@ static int find_work(const struct shm *t, struct peer *p, struct slot *s)
 }
 
 /* Is the sender that is waited for no more? A question for the system, thus not asked always. */
-static int is_gone(struct peer *p, const struct slot *s)
+static int is_gone(struct peer *p, const struct shm_slot *s)
 {
     char byte;
 
     return ++p->waits % PATIENCE == 0 && shm_peer_read(p, s->address, &byte, 1) == -ESRCH;
 }
 
-static void read_notice(struct shm *t, struct peer *p, struct slot *s)
+static void read_notice(struct shm *t, struct peer *p, struct shm_slot *s)
 {
     uint32_t notice = s->notice - 1;
 
@@ -176,9 +176,9 @@ static void read_notice(struct shm *t, struct peer *p, struct slot *s)
 }
 
 /* The message whose turn it is, if this rank need not wait for the sender's CPU. */
-static struct slot *next_readable(const struct peer *p)
+static struct shm_slot *next_readable(const struct peer *p)
 {
-    struct slot *s = p->matched.first;
+    struct shm_slot *s = p->matched.first;
 
     return s && !s->granted && (!p->unread || s->failed || s->lent || s->notice) ? s : NULL;
 }
@@ -187,7 +187,7 @@ ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
 {
     size_t copied = 0;
 
-    for (struct slot *s; (s = next_readable(p)) != NULL;) {
+    for (struct shm_slot *s; (s = next_readable(p)) != NULL;) {
         if (copied >= budget && s->done < s->length)
             break;
         if (s->notice) {

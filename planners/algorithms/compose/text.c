@@ -22,7 +22,7 @@ enum {
 };
 
 /* The checker's answer. */
-struct verdict {
+struct text_verdict {
     const struct text *t;
     uint64_t topology;
     int collective, root, memory;
@@ -32,8 +32,8 @@ struct verdict {
 static struct {
     pthread_mutex_t lock;
     struct text *first;
-    struct verdict *verdict; /* [MOST_VERDICTS] owned */
-    size_t n;                /* of all so far */
+    struct text_verdict *verdict; /* [MOST_VERDICTS] owned */
+    size_t n;                     /* of all so far */
 } texts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The text of a recipe, or NULL. texts.lock is held; a text never changes. */
@@ -157,17 +157,17 @@ static int prove(const struct plan_request *asked, const struct text *t, char *w
     return rc;
 }
 
-static int is_of(const struct verdict *a, const struct verdict *b)
+static int is_of(const struct text_verdict *a, const struct text_verdict *b)
 {
     return a->t == b->t && a->topology == b->topology && a->collective == b->collective &&
            a->root == b->root && a->memory == b->memory;
 }
 
-static int add_verdict(struct verdict v)
+static int add_verdict(struct text_verdict v)
 {
     if (!texts.verdict && !(texts.verdict = calloc(MOST_VERDICTS, sizeof *texts.verdict)))
         return -ENOMEM;
-    struct verdict *place = &texts.verdict[texts.n++ % MOST_VERDICTS];
+    struct text_verdict *place = &texts.verdict[texts.n++ % MOST_VERDICTS];
     free(place->why);
     *place = v;
     return 0;
@@ -176,11 +176,11 @@ static int add_verdict(struct verdict v)
 /* texts.lock is held. 0: it may serve; -EINVAL with a line in why; -ENOMEM: not known. */
 static int judge(const struct plan_request *q, const struct text *t, char *why, size_t why_size)
 {
-    struct verdict asked = {.t = t,
-                            .topology = topo_hash(q->topo),
-                            .collective = (int)q->collective,
-                            .root = plan_is(q->collective, PLAN_ROOTED) ? q->root : 0,
-                            .memory = (int)q->memory};
+    struct text_verdict asked = {.t = t,
+                                 .topology = topo_hash(q->topo),
+                                 .collective = (int)q->collective,
+                                 .root = plan_is(q->collective, PLAN_ROOTED) ? q->root : 0,
+                                 .memory = (int)q->memory};
     size_t known = texts.n < MOST_VERDICTS ? texts.n : MOST_VERDICTS;
     char said[256] = "";
 

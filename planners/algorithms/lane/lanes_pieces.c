@@ -14,7 +14,7 @@ struct held {
 
 /* A division under way. Tables are by slice, then by node. The vector is 1, and a rail carries in
    the time of the call so much of it. */
-struct division {
+struct lanes_division {
     const struct topo *t;
     int nodes, slices; /* slices: ranks of the largest node */
     double *part;      /* [nodes]: what each node combines */
@@ -60,7 +60,7 @@ static double weight_of(const struct topo *t, int node, int local)
                : 0;
 }
 
-static void divide_nodes(struct division *d)
+static void divide_nodes(struct lanes_division *d)
 {
     int n = d->nodes, more = n > 2 ? n - 2 : 0;
     double all = 0;
@@ -84,7 +84,7 @@ static void divide_nodes(struct division *d)
 }
 
 /* A node's part in slices: where its ranks can carry more than the slice is wide. */
-static void divide_node(struct division *d, int node)
+static void divide_node(struct lanes_division *d, int node)
 {
     double sum = 0;
 
@@ -100,7 +100,7 @@ static void divide_node(struct division *d, int node)
 }
 
 /* A slice is as wide as what all nodes combine of it, which hangs on how wide it is. */
-static void divide_slices(struct division *d)
+static void divide_slices(struct lanes_division *d)
 {
     enum { ROUNDS = 60 };
 
@@ -134,7 +134,7 @@ static double lay_out(const double *value, int n, double *from)
     return sum;
 }
 
-static void divide(struct division *d)
+static void divide(struct lanes_division *d)
 {
     divide_nodes(d);
     divide_slices(d);
@@ -144,7 +144,7 @@ static void divide(struct division *d)
 }
 
 /* The bytes of its own slice that the local rank carries; *more: those of others. */
-static double carries(const struct division *d, int node, int l, double *more)
+static double carries(const struct lanes_division *d, int node, int l, double *more)
 {
     double wide = d->begin[l + 1] - d->begin[l], can = d->can[l * d->nodes + node];
     double used = wide + (d->nodes > 2 ? d->nodes - 2 : 0) * d->own[l * d->nodes + node];
@@ -153,7 +153,7 @@ static double carries(const struct division *d, int node, int l, double *more)
     return can < wide - sliver ? can : wide;
 }
 
-static void hold(struct division *d, double from, int local)
+static void hold(struct lanes_division *d, double from, int local)
 {
     if (!d->nheld || d->held[d->nheld - 1].local != local)
         d->held[d->nheld++] = (struct held){from, local};
@@ -161,7 +161,7 @@ static void hold(struct division *d, double from, int local)
 
 /* The division of a node's data among its ranks: of each slice first its own rank, then those that
    can carry more, each in proportion. */
-static void hold_all(struct division *d, int node)
+static void hold_all(struct lanes_division *d, int node)
 {
     double spare = 0, more;
 
@@ -193,9 +193,9 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Where slices begin, and data of some node changes hands. cut: room for all. Returns how many. */
-static int find_cuts(struct division *d, double *cut)
+static int find_cuts(struct lanes_division *d, double *cut)
 {
-    int n = 0, kept = 0;
+    int n = 0, kept = 1; /* the first slice begins at 0 */
 
     for (int l = 0; l < d->slices; l++)
         cut[n++] = d->begin[l];
@@ -205,14 +205,14 @@ static int find_cuts(struct division *d, double *cut)
             cut[n++] = d->held[k].from;
     }
     qsort(cut, (size_t)n, sizeof *cut, ascending);
-    for (int i = 0; i < n; i++)
-        if (cut[i] < 1 - sliver && (!kept || cut[i] > cut[kept - 1] + sliver))
+    for (int i = 1; i < n; i++)
+        if (cut[i] < 1 - sliver && cut[i] > cut[kept - 1] + sliver)
             cut[kept++] = cut[i];
     cut[kept] = 1;
     return kept;
 }
 
-static int make_pieces(struct division *d, const double *cut, struct lane_pieces *p)
+static int make_pieces(struct lanes_division *d, const double *cut, struct lane_pieces *p)
 {
     p->piece = malloc((size_t)p->n * sizeof *p->piece);
     p->locals = malloc((size_t)p->n * (size_t)d->nodes * sizeof *p->locals);
@@ -237,7 +237,7 @@ static int make_pieces(struct division *d, const double *cut, struct lane_pieces
 
 static int most_ranks(const struct topo *t)
 {
-    int most = 0;
+    int most = 1;
 
     for (int n = 0; n < t->nnodes; n++)
         most = topo_node_size(t, n) > most ? topo_node_size(t, n) : most;
@@ -248,7 +248,8 @@ int lane_pieces_open(struct lane_pieces *p, const struct topo *t)
 {
     int n = t->nnodes, g = most_ranks(t);
     size_t cells = (size_t)n * (size_t)g, most = (size_t)g * (size_t)(g + 1);
-    struct division d = {.t = t, .nodes = n, .slices = g, .held = malloc(most * sizeof *d.held)};
+    struct lanes_division d = {
+        .t = t, .nodes = n, .slices = g, .held = malloc(most * sizeof *d.held)};
     double *cut = malloc(((size_t)n * most + (size_t)g + 1) * sizeof *cut);
     int rc = -ENOMEM;
 

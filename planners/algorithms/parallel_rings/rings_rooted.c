@@ -24,7 +24,7 @@ enum { CLOSE = 32 }; /* a rail that ends 1/CLOSE later is not worth a relay */
 
 enum rooted_tag { ROOTED_RAIL, ROOTED_LOCAL, ROOTED_OWN, ROOTED_EXIT };
 
-struct rooted {
+struct rings_rooted {
     struct plan_builder *b;
     struct shares *s; /* the root's */
     const struct plan_request *q;
@@ -49,7 +49,7 @@ struct hop {
 
 /* Would some rail of the unit's node, busy with its own rank's block alone, be what all wait for?
  */
-static int some_rail_lags(const struct rooted *w, int unit)
+static int some_rail_lags(const struct rings_rooted *w, int unit)
 {
     const struct cutter *c = &w->exits;
     double worst = 0, bytes = 0;
@@ -66,7 +66,7 @@ static int some_rail_lags(const struct rooted *w, int unit)
 }
 
 /* Cut a remote node's unit at both ends. 0 or -ENOMEM. */
-static int cut_unit(struct rooted *w, int unit)
+static int cut_unit(struct rings_rooted *w, int unit)
 {
     free(w->exits.weight);
     w->exits = (struct cutter){0};
@@ -86,7 +86,7 @@ static int cut_unit(struct rooted *w, int unit)
 }
 
 /* Take the next piece off the front of *rest, a share of that unit: 0 when nothing is left. */
-static int piece_next(const struct rooted *w, int unit, struct share *rest, struct piece *p)
+static int piece_next(const struct rings_rooted *w, int unit, struct share *rest, struct piece *p)
 {
     const uint64_t *cut = w->exits.cut;
     struct share part = *rest;
@@ -104,7 +104,7 @@ static int piece_next(const struct rooted *w, int unit, struct share *rest, stru
 }
 
 /* The leaf's end: its own block, in the user's buffer. */
-static void leaf(struct rooted *w, struct hop to, uint64_t offset, uint64_t length)
+static void leaf(struct rings_rooted *w, struct hop to, uint64_t offset, uint64_t length)
 {
     if (w->up)
         plan_send(w->b, to.peer, to.tag, PLAN_INPUT, offset, length);
@@ -113,7 +113,7 @@ static void leaf(struct rooted *w, struct hop to, uint64_t offset, uint64_t leng
 }
 
 /* The root's end: all blocks, in the user's buffer. */
-static void trunk(struct rooted *w, struct hop to, uint64_t at, uint64_t length)
+static void trunk(struct rings_rooted *w, struct hop to, uint64_t at, uint64_t length)
 {
     if (w->up)
         plan_recv(w->b, to.peer, to.tag, PLAN_OUTPUT, at, length);
@@ -124,7 +124,7 @@ static void trunk(struct rooted *w, struct hop to, uint64_t at, uint64_t length)
 /* In between: chunk by chunk from the leaf's side to the root's, or back, by way of scratch. The
    bytes of scratch are free once the operations in `busy` have read them. Returns the operation
    that reads them now. */
-static uint32_t pass_on(struct rooted *w, struct hop leafward, struct hop rootward,
+static uint32_t pass_on(struct rings_rooted *w, struct hop leafward, struct hop rootward,
                         uint64_t scratch, uint64_t length, const struct arrivals *busy,
                         struct share at)
 {
@@ -138,7 +138,7 @@ static uint32_t pass_on(struct rooted *w, struct hop leafward, struct hop rootwa
 }
 
 /* One remote unit, seen by a holder that is not the root. */
-static void hold_unit(struct rooted *w, int unit, int slot)
+static void hold_unit(struct rings_rooted *w, int unit, int slot)
 {
     struct share mine = share_of(w->s->by_here, w->q->topo->rank[w->q->rank].local), rest = mine;
     struct hop root = {w->s->rank, ROOTED_LOCAL};
@@ -160,7 +160,7 @@ static void hold_unit(struct rooted *w, int unit, int slot)
 }
 
 /* One remote unit, seen by the root: through its own rail, then by way of each other holder. */
-static void trunk_unit(struct rooted *w, int unit)
+static void trunk_unit(struct rings_rooted *w, int unit)
 {
     for (int turn = 0; turn < w->s->by_here->size; turn++) {
         int local = shares_peer(w->s, turn);
@@ -176,7 +176,7 @@ static void trunk_unit(struct rooted *w, int unit)
 
 /* A remote rank: its block in pieces, to or from their holders, and the parts of others' blocks
    that pass its rail. */
-static int leaf_block(struct rooted *w, uint64_t *scratch_bytes)
+static int leaf_block(struct rings_rooted *w, uint64_t *scratch_bytes)
 {
     const struct topo_rank *me = &w->q->topo->rank[w->q->rank];
 
@@ -203,7 +203,7 @@ static int leaf_block(struct rooted *w, uint64_t *scratch_bytes)
 }
 
 /* The blocks of the root's own node. */
-static void own_blocks(struct rooted *w)
+static void own_blocks(struct rings_rooted *w)
 {
     int root = w->s->rank;
 
@@ -221,7 +221,7 @@ static void own_blocks(struct rooted *w)
 }
 
 /* The largest share this holder ever has. */
-static uint64_t largest_share(struct rooted *w)
+static uint64_t largest_share(struct rings_rooted *w)
 {
     uint64_t most = 0;
 
@@ -237,7 +237,7 @@ static uint64_t largest_share(struct rooted *w)
 }
 
 /* The root's node: what every other unit takes, and its own blocks. */
-static int root_node(struct rooted *w, uint64_t *scratch_bytes)
+static int root_node(struct rings_rooted *w, uint64_t *scratch_bytes)
 {
     int nodes = w->q->topo->nnodes, rc = 0;
 
@@ -280,7 +280,7 @@ static double root_ends(const struct shares *s)
 int rings_rooted(struct plan_builder *b, struct shares *s, const struct plan_request *q,
                  uint64_t *scratch_bytes)
 {
-    struct rooted w = {
+    struct rings_rooted w = {
         .b = b, .s = s, .q = q, .up = plan_gathers(q->collective), .root_ends = root_ends(s)};
 
     *scratch_bytes = 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A node as the trees see it. */
-struct view {
+struct rings_view {
     const struct topo *t;
     int node, size, k;
     int *sorted; /* [size] owned: local indexes by socket, then by index */
@@ -15,12 +15,12 @@ struct view {
     int *place;  /* [size]: local's place in its socket */
 };
 
-static int socket_of(const struct view *v, int local)
+static int socket_of(const struct rings_view *v, int local)
 {
     return v->t->rank[topo_node_rank(v->t, v->node, local)].socket;
 }
 
-static void sort_by_socket(struct view *v)
+static void sort_by_socket(struct rings_view *v)
 {
     for (int l = 0; l < v->size; l++) {
         v->first[l] = v->place[l] = v->peers[l] = 0;
@@ -42,19 +42,19 @@ static int highest_bit(int x)
     return bit;
 }
 
-static int linear_parent(const struct view *v, int root, int local)
+static int linear_parent(const struct rings_view *v, int root, int local)
 {
     (void)v, (void)local;
     return root;
 }
 
 /* The trees below are those of root 0, shifted: `from` is how far a rank is from the root. */
-static int shifted(const struct view *v, int root, int from)
+static int shifted(const struct rings_view *v, int root, int from)
 {
     return (root + from) % v->size;
 }
 
-static int doubling_parent(const struct view *v, int root, int local)
+static int doubling_parent(const struct rings_view *v, int root, int local)
 {
     int from = (local + v->size - root) % v->size;
 
@@ -62,7 +62,7 @@ static int doubling_parent(const struct view *v, int root, int local)
 }
 
 /* Clear the lowest digit, to base k, that is not 0. */
-static int knomial_parent(const struct view *v, int root, int local)
+static int knomial_parent(const struct rings_view *v, int root, int local)
 {
     int from = (local + v->size - root) % v->size, unit = 1;
 
@@ -71,14 +71,14 @@ static int knomial_parent(const struct view *v, int root, int local)
     return shifted(v, root, from - from / unit % v->k * unit);
 }
 
-static int halving_parent(const struct view *v, int root, int local)
+static int halving_parent(const struct rings_view *v, int root, int local)
 {
     int from = (local + v->size - root) % v->size;
 
     return shifted(v, root, from & (from - 1));
 }
 
-static int exchange_parent(const struct view *v, int root, int local)
+static int exchange_parent(const struct rings_view *v, int root, int local)
 {
     int within = highest_bit(v->size), start = root < within ? root : root - within;
 
@@ -89,7 +89,7 @@ static int exchange_parent(const struct view *v, int root, int local)
 
 /* Ranks of one socket use different ranks of another. One more for sockets above makes the paper's
    ring of two sockets, in which no rank sends to the rank it receives from. */
-static int socket_parent(const struct view *v, int root, int local)
+static int socket_parent(const struct rings_view *v, int root, int local)
 {
     int above = socket_of(v, root) > socket_of(v, local);
     int entry = v->sorted[v->first[local] + (v->place[root] + above) % v->peers[local]];
@@ -97,7 +97,7 @@ static int socket_parent(const struct view *v, int root, int local)
     return socket_of(v, root) == socket_of(v, local) || local == entry ? root : entry;
 }
 
-static int (*const parents[RINGS_INTRA_COUNT])(const struct view *v, int root, int local) = {
+static int (*const parents[RINGS_INTRA_COUNT])(const struct rings_view *v, int root, int local) = {
     [RINGS_LINEAR] = linear_parent,
     [RINGS_BINOMIAL_DOUBLING] = doubling_parent,
     [RINGS_BINOMIAL_HALVING] = halving_parent,
@@ -111,7 +111,7 @@ int rings_trees_open(struct rings_trees *w, const struct topo *t, int node, enum
 {
     int size = topo_node_size(t, node);
     size_t n = (size_t)size;
-    struct view v = {.t = t, .node = node, .size = size, .k = k};
+    struct rings_view v = {.t = t, .node = node, .size = size, .k = k};
 
     *w = (struct rings_trees){.intra = intra, .size = size};
     w->parent = malloc(2 * n * n * sizeof *w->parent);

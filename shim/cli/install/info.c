@@ -345,7 +345,9 @@ static void check_meaning(struct cfg *c, char *hash, size_t size)
          cfg_algorithm_pair(c, i, collective, sizeof collective, algorithm, sizeof algorithm); i++)
         check_pair(c, collective, algorithm);
     tuning_load(c, &profile);
-    snprintf(hash, size, tuning_hash(&profile) ? "%016" PRIx64 : "", tuning_hash(&profile));
+    *hash = 0;
+    if (tuning_hash(&profile))
+        snprintf(hash, size, "%016" PRIx64, tuning_hash(&profile));
     tuning_free(&profile);
     if (!c->topology[0])
         return;

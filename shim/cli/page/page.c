@@ -16,7 +16,8 @@
 #include "config/base/write_file.h"
 #include "shim/cli/cli.h"
 
-enum { MOST_BYTES = 1900000, MOST_ROWS = 4096, MOST_TEXT = 400 };
+/* No table of ours has 50 columns. One with thousands would be rows of nothing. */
+enum { MOST_BYTES = 1900000, MOST_ROWS = 4096, MOST_TEXT = 400, MOST_COLUMNS = 100 };
 
 extern const char page_template[];
 extern const uint64_t page_template_bytes;
@@ -52,7 +53,8 @@ static json_t *pack_object(const struct packing *p, json_t *value)
     return packed;
 }
 
-/* The keys of all rows, in the order in which they come up; empty if a row is no object. */
+/* The keys of all rows, in the order in which they come up; empty if a row is no object, or if they
+   are too many. */
 static json_t *columns_of(json_t *list, size_t n)
 {
     json_t *seen = json_object(), *columns = json_array(), *member;
@@ -65,7 +67,7 @@ static json_t *columns_of(json_t *list, size_t n)
                 json_array_append_new(columns, json_pack("s", key));
         }
     for (size_t i = 0; i < n; i++)
-        if (!json_is_object(json_array_get(list, i)))
+        if (!json_is_object(json_array_get(list, i)) || json_array_size(columns) > MOST_COLUMNS)
             json_array_clear(columns);
     json_decref(seen);
     return columns;

@@ -214,7 +214,7 @@ static void print_row(json_t *row, const struct site_line *s, double all)
     put_us(&c, s->native_p99);
     cli_cell(&c, s->saved_known ? "%.2g" : "-", s->saved_s);
     cli_cell(&c, s->saved_known ? "%.3g+-%.1g" : "-", s->saved_s, s->error_s);
-    cli_cell(&c, s->algorithm ? " %s" : "", s->algorithm);
+    cli_cell(&c, "%s%s", s->algorithm ? " " : "", s->algorithm ? s->algorithm : "");
     cli_print_row(columns, &c);
     if (s->reason && s->native * 2 > s->calls)
         printf("          natively: %s\n", s->reason);

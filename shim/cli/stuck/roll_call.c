@@ -125,7 +125,7 @@ static void copy_line(struct stuck_line *to, const struct roll *roll, const stru
 /* Two backends of one process are one row. */
 static struct stuck_process *row_of(struct stuck_roll *r, const struct top_counters *c)
 {
-    struct stuck_process *p = r->n ? &r->process[r->n - 1] : NULL;
+    struct stuck_process *p;
 
     for (int i = 0; i < r->n; i++)
         if (r->process[i].pid == c->pid && !strcmp(r->process[i].host, c->host))
@@ -196,7 +196,7 @@ static long long ticks_of(int pid, int *state)
     if (!behind || sscanf(behind, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter,
                           &user, &system) != 3)
         return -1;
-    *state = letter;
+    *state = (unsigned char)letter;
     return (long long)(user + system);
 }
 

@@ -172,7 +172,7 @@ static void spare_waiting(struct verdict *v)
         for (int i = 0; i < v->groups; i++)
             for (int k = 0; v->group[i].why == STUCK_LATE && k < v->group[i].n; k++) {
                 struct stuck_member *m = &v->group[i].member[k];
-                int waits = v->waits[m->process - v->process];
+                int waits = v->waits[m->process - v->process] != 0;
 
                 if (!pass)
                     idle += m->blamed && !waits;

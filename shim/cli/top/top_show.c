@@ -27,7 +27,7 @@ struct group {
 };
 
 /* One line. */
-struct line {
+struct top_line {
     const char *collective, *algorithm, *reason;   /* NULL: none */
     uint64_t calls, rerouted, bytes;               /* since the job began, sums over processes */
     double rerouted_rate, native_rate, bytes_rate; /* per second, the mean of the processes */
@@ -89,7 +89,7 @@ static int most(const uint64_t *change, const uint64_t *total, int n)
 }
 
 /* Returns 0: the collective was never called. */
-static int find_line(const struct group *g, int c, struct line *l)
+static int find_line(const struct group *g, int c, struct top_line *l)
 {
     const struct live_counts *t = &g->total, *d = &g->change;
     double per = g->interval > 0 ? 1 / g->interval / (g->to - g->from) : 0;
@@ -129,7 +129,7 @@ static void print_group(const struct group *g, const struct top_reading *r,
     const struct top_counters *first = &r->list[g->from];
     const char *name = strrchr(first->program, '/');
     int n = g->to - g->from, printed = 0;
-    struct line l;
+    struct top_line l;
 
     printf("\nJob %s%s%s%s, %s of %s, %s: %d process%s here", first->job,
            first->scheduler ? " (" : "", first->scheduler ? first->scheduler : "",
@@ -186,7 +186,7 @@ void top_show_text(const struct top_reading *now, const struct top_reading *befo
     print_skips(now);
 }
 
-static void put_line(struct json *j, const struct line *l)
+static void put_line(struct json *j, const struct top_line *l)
 {
     json_open(j, NULL, '{');
     json_string(j, "collective", l->collective);
@@ -206,7 +206,7 @@ static void put_group(struct json *j, const struct group *g, const struct top_re
 {
     struct top_rails rails = top_rails_of(r, before, g->from, g->to, g->interval);
     const struct top_counters *first = &r->list[g->from];
-    struct line l;
+    struct top_line l;
 
     json_open(j, NULL, '{');
     json_string(j, "job", first->job);

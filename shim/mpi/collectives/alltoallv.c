@@ -24,7 +24,7 @@
 #include "shim/mpi/later/nonblocking.h"
 #include "shim/record/counts/count.h"
 
-static struct library_buffer buffer_of(const struct side *s, int peers)
+static struct library_buffer buffer_of(const struct alltoallv_side *s, int peers)
 {
     return (struct library_buffer){.argument = (const void **)(uintptr_t)&s->buffer,
                                    .n = counts_given(s->counts) ? peers : 0,
@@ -46,7 +46,7 @@ static int alltoallv_buffers(const struct mpi_call *call, struct library_buffer 
 
 /* Bytes for each of so many ranks (bytes may be NULL) and of all. 0, or -1: the library should
    judge them. */
-static int sizes_of(const struct side *s, int size, uint64_t *bytes, uint64_t *sum)
+static int sizes_of(const struct alltoallv_side *s, int size, uint64_t *bytes, uint64_t *sum)
 {
     uint64_t element = 0, block;
     int n = blocks_of(s, size), asked = 0;
@@ -74,7 +74,7 @@ static int sizes_of(const struct side *s, int size, uint64_t *bytes, uint64_t *s
 
 /* One layout for blocks of one type or several, if there is one. Types without elements are not
    looked at. */
-static enum reason join_types(struct side *s, int size)
+static enum reason join_types(struct alltoallv_side *s, int size)
 {
     struct layout l;
     int first = -1, all_dense = 1, n = blocks_of(s, size);
@@ -107,14 +107,14 @@ void alltoallv_join(struct alltoallv_arguments *a)
 }
 
 /* Fill in sizes and layout. REASON_NONE, or why this rank cannot serve the call. */
-static enum reason describe_side(struct side *s, int n, uint64_t *bytes)
+static enum reason describe_side(struct alltoallv_side *s, int n, uint64_t *bytes)
 {
     uint64_t sum;
 
     return sizes_of(s, n, bytes, &sum) < 0 ? REASON_ARGUMENTS : join_types(s, n);
 }
 
-static struct call_block block_of(const struct side *s, int i)
+static struct call_block block_of(const struct alltoallv_side *s, int i)
 {
     MPI_Count step = s->types ? 1 : s->layout.extent;
     int r = peer_of(s, i);
@@ -138,14 +138,14 @@ static struct call_block block_of(const struct side *s, int i)
 }
 
 /* All blocks as one, where they lie one behind the other. */
-static struct call_block alltoallv_all_blocks(const struct side *s, int n)
+static struct call_block alltoallv_all_blocks(const struct alltoallv_side *s, int n)
 {
     return (struct call_block){.user = s->start,
                                .count = s->layout.size ? (MPI_Count)s->at[n] / s->layout.size : 0};
 }
 
 /* From the sizes of blocks to where they start; and do they lie as packed ones do? */
-static void place(struct side *s, int n, uint64_t *at)
+static void place(struct alltoallv_side *s, int n, uint64_t *at)
 {
     uint64_t next = 0;
 
@@ -188,7 +188,7 @@ static struct call_block input_block(const struct mpi_call *call, int i)
 void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call,
                     const struct alltoallv_matrix *rows)
 {
-    struct side *in = &a->send, *out = &a->receive;
+    struct alltoallv_side *in = &a->send, *out = &a->receive;
 
     place(out, a->size, rows->receives);
     call->output.layout = out->layout;
@@ -321,13 +321,14 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
     return why;
 }
 
-static int refused_of(const struct side *s, int function, enum refused_side side, int size)
+static int refused_of(const struct alltoallv_side *s, int function, enum refused_side side,
+                      int size)
 {
     return refused_blocks(function, side, s->buffer, s->counts, s->displs, blocks_of(s, size),
                           s->type, s->types);
 }
 
-static int has_elements(const struct side *s, int size)
+static int has_elements(const struct alltoallv_side *s, int size)
 {
     for (int i = 0; i < blocks_of(s, size); i++)
         if (counts_at(s->counts, i))
@@ -338,7 +339,7 @@ static int has_elements(const struct side *s, int size)
 /* The verdict of this rank's arguments alone (refused.h). */
 static int alltoallv_refused(const struct alltoallv_arguments *a)
 {
-    const struct side *s = &a->send, *r = &a->receive;
+    const struct alltoallv_side *s = &a->send, *r = &a->receive;
     int function = a->by_type ? (int)REFUSED_ALLTOALLW : (int)a->collective;
 
     if (refused_of(r, function, REFUSED_RECEIVE, a->size))
@@ -366,7 +367,7 @@ static enum reason alltoallv_gate(struct alltoallv_arguments *a, enum plan_colle
 /* For the report: the skew of this rank's sends, without a message. */
 static void monitor(const struct alltoallv_arguments *a)
 {
-    const struct side *s = a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send;
+    const struct alltoallv_side *s = a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send;
     uint64_t bytes, sum = 0, most = 0;
     int rank;
 

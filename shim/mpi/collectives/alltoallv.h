@@ -13,7 +13,7 @@
 #include "shim/mpi/choose/reroute.h"
 
 /* The blocks that a rank sends, or those that it receives. */
-struct side {
+struct alltoallv_side {
     const void *buffer;
     struct counts counts;
     struct displs displs;
@@ -34,7 +34,7 @@ struct side {
 
 struct alltoallv_arguments {
     enum plan_collective collective;
-    struct side send, receive;
+    struct alltoallv_side send, receive;
     MPI_Comm comm;
     struct call_form form;
     int size;
@@ -51,19 +51,19 @@ struct alltoallv_arguments {
 };
 
 /* Blocks of a side, of a call among so many ranks. */
-static inline int blocks_of(const struct side *s, int size)
+static inline int blocks_of(const struct alltoallv_side *s, int size)
 {
     return s->peer ? s->n : size;
 }
 
 /* The rank that the block belongs to, or MPI_PROC_NULL. */
-static inline int peer_of(const struct side *s, int i)
+static inline int peer_of(const struct alltoallv_side *s, int i)
 {
     return s->peer ? s->peer[i] : i;
 }
 
 /* Elements of a block; MPI_PROC_NULL's has none. */
-static inline MPI_Count count_of(const struct side *s, int i)
+static inline MPI_Count count_of(const struct alltoallv_side *s, int i)
 {
     return peer_of(s, i) == MPI_PROC_NULL ? 0 : counts_at(s->counts, i);
 }

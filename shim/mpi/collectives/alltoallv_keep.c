@@ -14,7 +14,7 @@
 #include "shim/mpi/later/nonblocking.h"
 
 /* Neighbours, and where their blocks lie. In place, nothing of the send side is significant. */
-static void keep_blocks(struct side *s, int size, char **room)
+static void keep_blocks(struct alltoallv_side *s, int size, char **room)
 {
     int n = blocks_of(s, size);
 
@@ -30,7 +30,7 @@ static void keep_blocks(struct side *s, int size, char **room)
 }
 
 /* Layouts of an odd side's blocks, with types that the program cannot free. Returns an MPI code. */
-static int keep_layouts(struct side *s, int size, struct call_owned *owned, char **room)
+static int keep_layouts(struct alltoallv_side *s, int size, struct call_owned *owned, char **room)
 {
     int n = s->odd ? blocks_of(s, size) : 0, rc = MPI_SUCCESS;
     struct layout *own = (struct layout *)*room;
@@ -53,7 +53,7 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
                    struct alltoallv_matrix *own)
 {
     struct call_owned *owned = &call->owned;
-    struct side *s = &a->send, *r = &a->receive;
+    struct alltoallv_side *s = &a->send, *r = &a->receive;
     size_t n = (size_t)a->size, line = n + MATRIX_EXTRA;
     size_t blocks = (size_t)(blocks_of(s, a->size) + blocks_of(r, a->size));
     size_t odd =
@@ -99,7 +99,7 @@ static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
 
 /* The type of all blocks, which the program may free. An odd side's are kept with its layouts.
    Returns an MPI code. */
-static int keep_type(struct late_sizes *u, struct side *s)
+static int keep_type(struct late_sizes *u, struct alltoallv_side *s)
 {
     return s->odd ? MPI_SUCCESS : late_sizes_keep(u, &s->layout.type);
 }

@@ -4,7 +4,7 @@
 static int FUNCTION(native_Alltoallv, native_Ialltoallv)(const struct mpi_call *call)
 {
     const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
+    const struct alltoallv_side *s = &a->send, *r = &a->receive;
 
     return mpi_library.FUNCTION(Alltoallv, Ialltoallv)(
         s->buffer, s->counts.WIDTH, s->displs.WIDTH, s->type, (void *)(uintptr_t)r->buffer,
@@ -27,7 +27,7 @@ int FUNCTION(mpi_wrap_Alltoallv, mpi_wrap_Ialltoallv)(P_SEND_V, P_RECV_V,
 static int FUNCTION(native_Alltoallw, native_Ialltoallw)(const struct mpi_call *call)
 {
     const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
+    const struct alltoallv_side *s = &a->send, *r = &a->receive;
 
     return mpi_library.FUNCTION(Alltoallw, Ialltoallw)(
         s->buffer, s->counts.WIDTH, s->displs.WIDTH, s->types, (void *)(uintptr_t)r->buffer,

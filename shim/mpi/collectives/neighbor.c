@@ -75,16 +75,16 @@ static int neighbor_buffers(const struct mpi_call *call, struct library_buffer *
 }
 
 /* step: elements from one of the equal blocks to the next. */
-static struct side side_of(const struct neighbor_side *s, struct neighbors_side *peers,
-                           MPI_Count step)
+static struct alltoallv_side side_of(const struct neighbor_side *s, struct neighbors_side *peers,
+                                     MPI_Count step)
 {
-    struct side side = {.buffer = s->buffer,
-                        .counts = s->counts,
-                        .displs = s->displs,
-                        .type = s->type,
-                        .types = s->types,
-                        .peer = peers->rank,
-                        .n = peers->n};
+    struct alltoallv_side side = {.buffer = s->buffer,
+                                  .counts = s->counts,
+                                  .displs = s->displs,
+                                  .type = s->type,
+                                  .types = s->types,
+                                  .peer = peers->rank,
+                                  .n = peers->n};
 
     if (s->varies)
         return side;

@@ -73,7 +73,7 @@ static int is_fresh(struct measured m, enum extent extent)
 }
 
 /* One measurement under way. */
-struct pass {
+struct rails_pass {
     MPI_Comm comm;
     const struct topo *t;
     int rank;
@@ -85,7 +85,7 @@ struct pass {
     int to, from;
 };
 
-static int all_start(const struct pass *w)
+static int all_start(const struct rails_pass *w)
 {
     int here = 0, all;
 
@@ -93,9 +93,9 @@ static int all_start(const struct pass *w)
 }
 
 /* Let the own rank's transfers be those that are slow, or those that are not. */
-static struct pass only(const struct pass *w, int slow)
+static struct rails_pass only(const struct rails_pass *w, int slow)
 {
-    struct pass some = *w;
+    struct rails_pass some = *w;
 
     if ((w->seconds[w->rank] > 0) != slow)
         some.to = MPI_PROC_NULL;
@@ -105,7 +105,7 @@ static struct pass only(const struct pass *w, int slow)
 }
 
 /* The first few bytes, and what they took on all ranks. */
-static int find_slow(struct pass *w)
+static int find_slow(struct rails_pass *w)
 {
     struct rails_passed mine;
     int n = w->t->nranks;
@@ -129,16 +129,16 @@ static int find_slow(struct pass *w)
     return MPI_SUCCESS;
 }
 
-static int is_hardly_usable(const struct pass *w, int rank)
+static int is_hardly_usable(const struct rails_pass *w, int rank)
 {
     return rank != MPI_PROC_NULL && w->seconds[rank] > hardly_usable * w->usual;
 }
 
 /* The slow rails alone. A rail that is hardly usable had all of the burst, so it is at least so
    slow. */
-static int measure_slow(const struct pass *w, double *rate)
+static int measure_slow(const struct rails_pass *w, double *rate)
 {
-    struct pass slow = only(w, 1);
+    struct rails_pass slow = only(w, 1);
     struct rails_passed now;
     double found[SLOW_PASSES] = {0}, room[SLOW_PASSES];
     int rc = MPI_SUCCESS;
@@ -164,7 +164,7 @@ static int measure_slow(const struct pass *w, double *rate)
  * once, and one that a limiter lets through in bursts is fast once. Rejected: the pass that ends
  * first, which is the one with a burst.
  */
-static int measure_pass(struct pass *w, struct rails_way way, enum extent extent,
+static int measure_pass(struct rails_pass *w, struct rails_way way, enum extent extent,
                         struct measured *m, double *rate)
 {
     int brief = extent != FULL;
@@ -177,7 +177,7 @@ static int measure_pass(struct pass *w, struct rails_way way, enum extent extent
         rc = measure_slow(w, &mine);
     if (rc != MPI_SUCCESS)
         return rc;
-    struct pass usual = only(w, 0);
+    struct rails_pass usual = only(w, 0);
     for (int i = 0; rc == MPI_SUCCESS && i < passes[extent].n; i++) {
         struct rails_transfer small = {passes[extent].bytes, RAILS_SMALL, LEAD};
         struct rails_transfer large = {RAILS_TIMED, RAILS_LARGE, 0};
@@ -202,7 +202,7 @@ static int measure_pass(struct pass *w, struct rails_way way, enum extent extent
 }
 
 /* This rank's rail carries at least as much as in one of the passes. */
-static void note_rates(const struct pass *w, struct rails_way way, const double *rate,
+static void note_rates(const struct rails_pass *w, struct rails_way way, const double *rate,
                        struct measured *m)
 {
     int from = rails_counterpart(w->t, w->rank, rails_opposite(way));
@@ -221,7 +221,7 @@ static int second_turn(const struct topo *t, struct rails_way *way)
     return t->nnodes > 2 || (topo_node_size(t, 0) > 1 && topo_node_size(t, 1) > 1);
 }
 
-static int measure_own(struct pass *w, enum extent extent, double *rate, struct measured *m)
+static int measure_own(struct rails_pass *w, enum extent extent, double *rate, struct measured *m)
 {
     struct rails_way second;
     int rc = measure_pass(w, rails_next, extent, m, rate);
@@ -342,12 +342,12 @@ static int measure(MPI_Comm comm, int rank, struct topo *t, enum extent extent, 
                    int *found)
 {
     int here[2] = {open_room(r, t), is_fresh(own_get(), extent)}, all[2];
-    struct pass w = {.comm = comm,
-                     .t = t,
-                     .rank = rank,
-                     .buffer = r->buffer,
-                     .seconds = r->seconds,
-                     .room = r->work};
+    struct rails_pass w = {.comm = comm,
+                           .t = t,
+                           .rank = rank,
+                           .buffer = r->buffer,
+                           .seconds = r->seconds,
+                           .room = r->work};
     int rc = mpi.Allreduce(here, all, 2, MPI_INT, MPI_MIN, comm);
 
     *found = 0;
@@ -385,7 +385,7 @@ static void take_table(struct topo *t, struct room *r)
 }
 
 /* slow[nranks]: ranks that were slow in each pass so far. Is any of them left? */
-static int still_slow(const struct pass *w, int first, double *slow)
+static int still_slow(const struct rails_pass *w, int first, double *slow)
 {
     int any = 0;
 
@@ -400,14 +400,14 @@ int rails_glance(MPI_Comm comm, int rank, const struct topo *t, int *slow)
 {
     struct room r;
     int here = open_room(&r, t), all;
-    struct pass w = {.comm = comm,
-                     .t = t,
-                     .rank = rank,
-                     .buffer = r.buffer,
-                     .seconds = r.seconds,
-                     .room = r.work,
-                     .to = rails_counterpart(t, rank, rails_next),
-                     .from = rails_counterpart(t, rank, rails_opposite(rails_next))};
+    struct rails_pass w = {.comm = comm,
+                           .t = t,
+                           .rank = rank,
+                           .buffer = r.buffer,
+                           .seconds = r.seconds,
+                           .room = r.work,
+                           .to = rails_counterpart(t, rank, rails_next),
+                           .from = rails_counterpart(t, rank, rails_opposite(rails_next))};
     int rc = mpi.Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm);
 
     *slow = rc == MPI_SUCCESS && all;

@@ -19,11 +19,7 @@ struct offer {
     uint64_t bytes, nonce;
 };
 
-static struct retired {
-    struct retired *next;
-    CUcontext context;
-    struct host_memory *memory;
-} * retired;
+static struct host_memory *retired;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void give_back(const struct cuda_calls *cu, struct host_memory *m)
@@ -45,17 +41,13 @@ static void give_back(const struct cuda_calls *cu, struct host_memory *m)
     free(m);
 }
 
-/* Later: it waits for the device. Without memory for that it is lost, rather than freed in use. */
+/* Later: it waits for the device. */
 static void retire(const struct nccl_comm *c, struct host_memory *m)
 {
-    struct retired *r = malloc(sizeof *r);
-
-    if (!r)
-        return;
-    *r = (struct retired){.context = c->device.context, .memory = m};
+    m->context = c->device.context;
     pthread_mutex_lock(&lock);
-    r->next = retired;
-    retired = r;
+    m->next = retired;
+    retired = m;
     pthread_mutex_unlock(&lock);
 }
 
@@ -66,25 +58,24 @@ static int has_ended(const struct cuda_calls *cu, const struct use_order *t)
 
 void host_memory_trim(const struct cuda_calls *cu)
 {
-    struct retired *ended = NULL;
+    struct host_memory *ended = NULL;
 
     pthread_mutex_lock(&lock);
-    for (struct retired **at = &retired, *r; (r = *at);) {
-        if (!has_ended(cu, &r->memory->order)) {
-            at = &r->next;
+    for (struct host_memory **at = &retired, *m; (m = *at);) {
+        if (!has_ended(cu, &m->order)) {
+            at = &m->next;
             continue;
         }
-        *at = r->next;
-        r->next = ended;
-        ended = r;
+        *at = m->next;
+        m->next = ended;
+        ended = m;
     }
     pthread_mutex_unlock(&lock);
-    for (struct retired *r = ended, *next; r; r = next) {
-        next = r->next;
-        cu->CtxPushCurrent(r->context);
-        give_back(cu, r->memory);
+    for (struct host_memory *m = ended, *next; m; m = next) {
+        next = m->next;
+        cu->CtxPushCurrent(m->context);
+        give_back(cu, m);
         cu->CtxPopCurrent(NULL);
-        free(r);
     }
 }
 

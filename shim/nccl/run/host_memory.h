@@ -20,6 +20,8 @@ struct host_memory {
     CUevent ahead;    /* of the program's stream */
     CUevent done[2];  /* of those beside it */
     struct use_order order;
+    struct host_memory *next; /* once it has no user, */
+    CUcontext context;        /* in which it is given back */
 };
 
 /*

@@ -46,15 +46,15 @@ static double median_error(const uint32_t *bins, double calls)
 }
 
 /* Ranks whose calls the row holds, and how many stand behind each of them. */
-struct share {
+struct site_share {
     double held, behind;
 };
 
-static struct share share_of(const struct site_row *r, enum site_scope scope)
+static struct site_share share_of(const struct site_row *r, enum site_scope scope)
 {
     double ranks = r->key.ranks ? r->key.ranks : 1;
 
-    return scope == SITE_ALL_RANKS ? (struct share){ranks, 1} : (struct share){1, ranks};
+    return scope == SITE_ALL_RANKS ? (struct site_share){ranks, 1} : (struct site_share){1, ranks};
 }
 
 static struct gain gain_of(const struct site_row *r, enum site_scope scope)

@@ -11,7 +11,7 @@
 
 /* A handle has one of the WAYS slots of its set. */
 enum { SETS = 256, WAYS = 4 };
-struct slot {
+struct roll_slot {
     uintptr_t handle; /* 0: free; written last */
     struct roll_line *line;
 };
@@ -19,7 +19,7 @@ struct slot {
 struct roll *roll;
 uint64_t roll_seen[ROLL_SEEN];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what is written */
-static struct slot slots[SETS][WAYS];
+static struct roll_slot slots[SETS][WAYS];
 static uint16_t shared_site[SITES]; /* by the table's number; 0: not yet */
 
 int roll_is_wanted(void)
@@ -41,9 +41,9 @@ void roll_place(struct roll *memory)
 }
 
 /* NULL: it has none. */
-static struct slot *find_slot(uintptr_t handle, uintptr_t set_of)
+static struct roll_slot *find_slot(uintptr_t handle, uintptr_t set_of)
 {
-    struct slot *set = slots[(set_of * 0x9e3779b97f4a7c15ull) >> 56];
+    struct roll_slot *set = slots[(set_of * 0x9e3779b97f4a7c15ull) >> 56];
 
     for (int i = 0; i < WAYS; i++)
         if (__atomic_load_n(&set[i].handle, __ATOMIC_ACQUIRE) == handle)
@@ -53,7 +53,7 @@ static struct slot *find_slot(uintptr_t handle, uintptr_t set_of)
 
 struct roll_line *roll_find(uintptr_t handle, int *known)
 {
-    const struct slot *s = find_slot(handle, handle);
+    const struct roll_slot *s = find_slot(handle, handle);
 
     *known = s || __atomic_load_n(&roll->full, __ATOMIC_RELAXED);
     return s ? s->line : NULL;
@@ -72,7 +72,7 @@ struct roll_line *roll_add(uintptr_t handle, uint64_t id, int size, int rank)
     struct roll_line *l = NULL;
 
     pthread_mutex_lock(&lock);
-    struct slot *s = find_slot(0, handle);
+    struct roll_slot *s = find_slot(0, handle);
     l = s && id ? free_line() : NULL;
     if (id && !l)
         __atomic_store_n(&roll->full, 1, __ATOMIC_RELAXED);
@@ -93,7 +93,7 @@ struct roll_line *roll_add(uintptr_t handle, uint64_t id, int size, int rank)
 void roll_drop(uintptr_t handle)
 {
     pthread_mutex_lock(&lock);
-    struct slot *s = find_slot(handle, handle);
+    struct roll_slot *s = find_slot(handle, handle);
     if (s) {
         if (s->line)
             __atomic_store_n(&s->line->id, 0, __ATOMIC_RELEASE);
