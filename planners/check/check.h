@@ -5,7 +5,8 @@
  *   - every send meets a receive of the same length, and none is left over;
  *   - the collective ends although every transport buffers nothing and holds one
  *     chunk per queue (more buffering can only let more happen);
- *   - every output byte holds exactly the contributions it must, each once;
+ *   - every output byte holds exactly the contributions it must, each once, and in an Allreduce
+ *     all ranks' have been combined in the same order;
  *   - nothing is read before it is written, and any two operations of a rank
  *     that touch the same bytes, one of them writing, are ordered by dependencies.
  * The last point makes the result independent of timing, so one run proves all.

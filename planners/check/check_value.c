@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/base/hash.h"
+
 static int room_for(void **array, uint32_t *room, uint32_t wanted, size_t element)
 {
     if (wanted <= *room)
@@ -19,35 +21,37 @@ static int room_for(void **array, uint32_t *room, uint32_t wanted, size_t elemen
     return 0;
 }
 
+static uint64_t *set_at(const struct check_sets *s, uint32_t id)
+{
+    return s->bits + (size_t)id * (size_t)(s->words + 1);
+}
+
+static size_t set_size(const struct check_sets *s)
+{
+    return (size_t)(s->words + 1) * sizeof *s->bits;
+}
+
 /* An empty set at the end of the table; NULL if out of memory. */
 static uint64_t *new_set(struct check_sets *s)
 {
     void *bits = s->bits;
 
-    if (room_for(&bits, &s->room, s->count + 1, (size_t)s->words * sizeof *s->bits) < 0)
+    if (room_for(&bits, &s->room, s->count + 1, set_size(s)) < 0)
         return NULL;
     s->bits = bits;
-    uint64_t *set = s->bits + (size_t)s->count * (size_t)s->words;
-    memset(set, 0, (size_t)s->words * sizeof *set);
-    return set;
-}
-
-static const uint64_t *set_at(const struct check_sets *s, uint32_t id)
-{
-    return s->bits + (size_t)id * (size_t)s->words;
+    return memset(set_at(s, s->count), 0, set_size(s));
 }
 
 /* The place of a set like that one, or a free one. */
 static uint32_t *slot_of(const struct check_sets *s, uint32_t id)
 {
-    size_t size = (size_t)s->words * sizeof *s->bits;
     uint64_t hash = 0;
 
-    for (int w = 0; w < s->words; w++)
+    for (int w = 0; w <= s->words; w++)
         hash = (hash ^ set_at(s, id)[w]) * 0x9e3779b97f4a7c15ull;
     for (uint64_t at = hash >> 32;; at++) {
         uint32_t *slot = &s->slot[at & (s->nslots - 1)];
-        if (!*slot || !memcmp(set_at(s, *slot - 1), set_at(s, id), size))
+        if (!*slot || !memcmp(set_at(s, *slot - 1), set_at(s, id), set_size(s)))
             return slot;
     }
 }
@@ -85,6 +89,12 @@ static int64_t intern(struct check_sets *s)
     return *slot - 1;
 }
 
+/* Equal for sums of the same parts, in either order. */
+static uint64_t way_of(uint64_t parts)
+{
+    return hash_bytes(HASH_SEED, &parts, sizeof parts);
+}
+
 int check_sets_init(struct check_sets *s, int nranks)
 {
     *s = (struct check_sets){.nranks = nranks, .words = (nranks + 63) / 64};
@@ -95,6 +105,7 @@ int check_sets_init(struct check_sets *s, int nranks)
             return -ENOMEM;
         }
         set[r / 64] |= 1ull << r % 64;
+        set[s->words] = way_of((uint64_t)r);
         if (intern(s) < 0) {
             check_sets_free(s);
             return -ENOMEM;
@@ -113,8 +124,7 @@ void check_sets_free(struct check_sets *s)
 
 int check_sets_shared(const struct check_sets *s, uint32_t a, uint32_t b)
 {
-    const uint64_t *x = s->bits + (size_t)a * (size_t)s->words;
-    const uint64_t *y = s->bits + (size_t)b * (size_t)s->words;
+    const uint64_t *x = set_at(s, a), *y = set_at(s, b);
 
     for (int w = 0; w < s->words; w++)
         if (x[w] & y[w])
@@ -129,10 +139,16 @@ int64_t check_sets_join(struct check_sets *s, uint32_t a, uint32_t b)
     uint64_t *joined = new_set(s);
     if (!joined)
         return -ENOMEM;
+    const uint64_t *x = set_at(s, a), *y = set_at(s, b);
     for (int w = 0; w < s->words; w++)
-        joined[w] = s->bits[(size_t)a * (size_t)s->words + (size_t)w] |
-                    s->bits[(size_t)b * (size_t)s->words + (size_t)w];
+        joined[w] = x[w] | y[w];
+    joined[s->words] = way_of(x[s->words] + y[s->words]);
     return intern(s);
+}
+
+int check_sets_equal(const struct check_sets *s, uint32_t a, uint32_t b)
+{
+    return a == b || !memcmp(set_at(s, a), set_at(s, b), (size_t)s->words * sizeof *s->bits);
 }
 
 /* The first span that ends after `at`. */

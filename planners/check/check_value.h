@@ -6,16 +6,20 @@
  * buffer then holds the combination of the bytes that a set of ranks contributed at one logical
  * position. A buffer is kept as spans of bytes with the same set and the same distance to their
  * logical position. So checking costs time per operation and not per byte.
+ *
+ * A combination also has a way: which sums were formed from which. Operations commute but do not
+ * associate to the bit, so two combinations of one set are equal to the bit if their ways are.
  */
 #ifndef COLLSHIM_PLANNERS_CHECK_VALUE_H
 #define COLLSHIM_PLANNERS_CHECK_VALUE_H
 
 #include <stdint.h>
 
-/* Interned sets of ranks. Ids 0 .. nranks-1 are the sets of one rank. */
+/* Interned sets of ranks, each with the way it was combined. Ids 0 .. nranks-1 are the sets of one
+   rank. */
 struct check_sets {
-    int nranks, words;
-    uint64_t *bits; /* [count * words] owned */
+    int nranks, words; /* words of ranks; one more is a hash of the way */
+    uint64_t *bits;    /* [count * (words + 1)] owned */
     uint32_t count, room;
     uint32_t *slot; /* [nslots] owned: a set's id + 1 near its hash, or 0 */
     uint32_t nslots, filled;
@@ -25,6 +29,8 @@ int check_sets_init(struct check_sets *s, int nranks); /* 0 or -ENOMEM */
 void check_sets_free(struct check_sets *s);
 /* The union of two disjoint sets. Returns its id, -EEXIST if they share a rank, or -ENOMEM. */
 int64_t check_sets_join(struct check_sets *s, uint32_t a, uint32_t b);
+/* Have both the same ranks? Their ways may differ. */
+int check_sets_equal(const struct check_sets *s, uint32_t a, uint32_t b);
 /* A rank that both sets hold, or -1. */
 int check_sets_shared(const struct check_sets *s, uint32_t a, uint32_t b);
 

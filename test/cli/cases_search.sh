@@ -32,6 +32,8 @@ check "search: it has the time that sim gives its recipe" test \
     "$("$collshim" sim bcast "${machine[@]}" --algorithm "${found##* }" | sed -n 's/^predicted    \([0-9.]*\) ms.*/\1/p')" = \
     "$(sed -n 's/^best         \([0-9.]*\) ms.*/\1/p' out)"
 expect 0 "until the limit" "$collshim" search allreduce --topology 'node:16 gpu:4 rail:4' --limit 1
+expect 0 "bcast  2x2  0-0  " "$collshim" search bcast --topology 'node:2 rank:2' --bytes 0
+check "search: the row is there before its proof" test "$(grep -cE '^(profile|checked) ' out)$(tail -1 out | cut -c1-7)" = 2checked
 expect 2 "is no number of seconds" "$collshim" search bcast --limit soon
 expect 2 "has a demand" "$collshim" search alltoallv
 run 1 "$collshim" search bcast --profile "$work/nowhere/profile" || true

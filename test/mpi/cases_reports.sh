@@ -118,6 +118,14 @@ cases_reports() {
         complain "combining, or the last rail, is not so: $(jq -c '.sites[] | [.collective, .rerouted, .native, .waiting]' "$tmp/report.json" 2>&1)"
     finish
 
+    quiet "a report has the calls of a size in order" 4 COLLSHIM_MODE=ab COLLSHIM_ALGORITHM=allreduce=lane -- "$programs/callers"
+    jq -e '[.collectives[] | select(.collective == "allreduce") | .sizes[]] | length > 0 and all(.[];
+        (.series | map(.[1]) | add) * 4 == .rerouted + .native and
+        (.series | map(select(.[3] == "lane") | .[1]) | add // 0) * 4 == .rerouted and
+        all(.series[]; .[2] > 0) and ([.series[][0]] | . == sort) and .verdicts == [])' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "not so: $(jq -c '.collectives[] | select(.calls > 0) | .sizes[] | [.rerouted, .native, .verdicts, .series]' "$tmp/report.json" 2>&1)"
+    finish
+
     quiet "a report of one node has no rails" 2 -- "$programs/callers"
     jq -e '.rails == []' "$tmp/report.json" >/dev/null 2>&1 || complain "$(jq -c .rails "$tmp/report.json" 2>&1)"
     finish
@@ -134,6 +142,7 @@ cases_reports() {
         jq -e '.reports == 1 and .programs[0].program == "callers" and .node_hours > 0 and .settings[0].jobs == 1' >/dev/null ||
         complain "collshim site does not add it up: $("$build/collshim" site "$place/spool" 2>&1)"
     "$build/collshim" report "$(find "$place/spool" -type f)" >/dev/null || complain "collshim report does not read it"
+    jq -e 'all(.collectives[].sizes[]; has("series") | not)' "$(find "$place/spool" -type f)" >/dev/null || complain "it has series"
     jq -e 'has("rails") | not' "$(find "$place/spool" -type f)" >/dev/null || complain "it has rails"
     finish
 

@@ -4,7 +4,7 @@ import sys
 
 from browser import Browser
 
-PARTS = ["tiles", "next", "waiting", "sites", "time", "times", "rails", "ranks", "reasons", "choices", "settings"]
+PARTS = ["tiles", "next", "waiting", "sites", "time", "times", "series", "rails", "ranks", "reasons", "choices", "settings"]
 SITE_PARTS = ["tiles", "next", "gains", "programs", "reasons", "settings"]
 VIEWS = [(1400, "light", "screen"), (1400, "dark", "screen"), (390, "light", "screen"), (390, "dark", "screen"), (760, "light", "print")]
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -59,6 +59,9 @@ def keyboard(browser, path):
     claim("a bar of waiting tells of combining and of the last rail", "61.0 % waiting, 10.0 % combining; rank 0 on node" in bar and "rail 1 on node last 30 times" in bar, bar)
     browser.press("Enter", 13)
     claim("and folds it", browser.value("document.querySelector('#sites .detail') === null"))
+    plot = browser.value("[...document.querySelectorAll('#series .plot:first-of-type i')].map(i => i.className + ' ' + i.title)")
+    claim("a size's calls are points of both contenders, and a verdict a line",
+          plot[:3] == ["mark call 6: verdict for collshim", "native call 1: 300 \u00b5s, library", "ours call 2: 200 \u00b5s, lane"] and len(plot) == 7, plot)
     claim("Tab reaches the rest of the table", focus(browser, "#sites button.more"))
     browser.press("Enter", 13)
     claim("which Enter shows", len(browser.value(COLUMN % 5)) == 40)

@@ -278,7 +278,12 @@ START_TEST(test_text__a_wrong_text_is_told_where_and_what_is_right)
         {COLL_REDUCE, "reduction(all; 0; sum)", "op stands for it"},
         {COLL_REDUCE, "reduction(0..2; 0; op)", "it is no reduce"},
         {COLL_REDUCE, "reduction(all; 0; op) fence reduction(all; 0; op)", "it is no reduce"},
-        {COLL_ALLREDUCE, "for i in all { reduction(all; i; op) }", "whose sums may differ"},
+        {COLL_ALLREDUCE, "machine(hierarchy=4, ring=4) for i in all { reduction(all; i; op) }",
+         "is combined in another order than on rank 0"},
+        {COLL_ALLREDUCE,
+         "machine(hierarchy=4, ring=4) for i in all { reduction(all; i; whole -> block p..2*p-1; "
+         "op) } fence for i in all { multicast(i; i; block p..2*p-1 -> whole) }",
+         "is combined in another order than on rank 0"},
         {COLL_ALLGATHER, "for i in all { multicast(i; others; block i) }",
          "it is no allgather: rank 0: output byte 0 is never written"},
         {COLL_ALLTOALL, "for i in all { multicast(i; all; block i) }", "it is no alltoall"},
@@ -295,6 +300,32 @@ START_TEST(test_text__a_wrong_text_is_told_where_and_what_is_right)
         ck_assert_msg(strstr(why, wrong[i].said), "%s: '%s', not '%s'", wrong[i].text, why,
                       wrong[i].said);
     }
+    topo_free(t);
+}
+END_TEST
+
+/* The proof has blocks of one size. Behind a move between blocks of other sizes, what it knows of
+   each block is wrong, even if the sum is the same. */
+START_TEST(test_text__blocks_move_to_blocks_of_their_own_size)
+{
+    static const char swap[] = "multicast(0; 0; block p..p+1 -> block p+2..p+3) fence "
+                               "multicast(0; 0; block p+2 -> block p+1) "
+                               "multicast(0; 0; block p+3 -> block p) fence ";
+    size_t bytes[] = {1, 3, 3, 1};
+    char text[1024], recipe[64], why[256];
+    struct plan *p = NULL;
+    struct topo *t;
+
+    snprintf(text, sizeof text,
+             "for i in all { multicast(i; 0; block i -> block p+i) } fence "
+             "multicast(0; 0; block p+2..p+3 -> block 2..3) fence %s%s"
+             "multicast(0; 0; block p..p+1 -> block 0..1) fence multicast(0; others)",
+             swap, swap);
+    ck_assert_int_eq(topo_parse("rank:4", 0, &t, why, sizeof why), 0);
+    struct plan_request q = REQUEST(COLL_ALLGATHERV, t, 8, 16);
+    ck_assert_msg(!serves(&q, text, recipe, why, sizeof why), "%s", why);
+    q.bytes = bytes;
+    ck_assert_int_eq(plan_text.build(&q, &p), -ENOTSUP);
     topo_free(t);
 }
 END_TEST
@@ -345,6 +376,7 @@ Suite *suite_text(void)
                         (int)(sizeof table / sizeof *table));
     tcase_add_test(t, test_text__a_rank_with_two_parts_does_both);
     tcase_add_test(t, test_text__a_wrong_text_is_told_where_and_what_is_right);
+    tcase_add_test(t, test_text__blocks_move_to_blocks_of_their_own_size);
     tcase_add_test(t, test_text__too_many_ranks_are_refused);
     tcase_add_test(t, test_text__a_hash_names_what_was_read);
     suite_add_tcase(s, t);

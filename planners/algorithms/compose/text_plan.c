@@ -171,52 +171,6 @@ static int write_destination(struct plan_work *w, int i)
     return 0;
 }
 
-/* Two ranks that each combine the same data would get sums that differ. Each block is combined to
-   its end on one rank, and the others get it later. */
-static int sums_once(const struct plan_work *w, uint32_t block, int last, int several)
-{
-    const struct text_primitive *p = last < 0 ? NULL : &w->w->list.primitive[last];
-    int own = p && p->root == w->q->rank;
-
-    if (!p || (!several && (own || w->block[block].wrote > p->step + 1)))
-        return 0;
-    return text_wrong(w->w->t, p->token, w->why, w->why_size,
-                      "block %u is combined on several ranks, whose sums may differ; combine it "
-                      "on one, then fence and multicast",
-                      block);
-}
-
-static int check_sums(const struct plan_work *w)
-{
-    const struct text_list *l = &w->w->list;
-    uint32_t n = (uint32_t)w->q->topo->nranks;
-    int *last, rc = 0;
-
-    if (w->q->collective != COLL_ALLREDUCE)
-        return 0;
-    last = malloc(2 * n * sizeof *last);
-    if (!last)
-        return -ENOMEM;
-    for (uint32_t k = 0; k < n; k++) {
-        last[k] = NOBODY; /* of a block */
-        last[n + k] = 0;  /* did several combine it? */
-    }
-    for (size_t i = 0; i < l->n; i++) {
-        const struct text_primitive *p = &l->primitive[i];
-
-        for (uint32_t k = p->to; p->kind == COMPOSE_REDUCTION && k < p->to + p->blocks; k++)
-            if (k < n) {
-                last[n + k] = last[k] >= 0 && l->primitive[last[k]].step == p->step &&
-                              l->primitive[last[k]].root != p->root;
-                last[k] = (int)i;
-            }
-    }
-    for (uint32_t k = 0; !rc && k < n; k++)
-        rc = sums_once(w, k, last[k], last[n + k]);
-    free(last);
-    return rc;
-}
-
 /* Follow what this rank reads and writes in all primitives. */
 static int follow(struct plan_work *w)
 {
@@ -242,7 +196,7 @@ static int follow(struct plan_work *w)
         w->kept.from = w->output.from < w->kept.from ? w->output.from : w->kept.from;
         w->kept.to = w->output.to > w->kept.to ? w->output.to : w->kept.to;
     }
-    return rc ? rc : check_sums(w);
+    return rc;
 }
 
 /* The places of this rank's buffers; returns the bytes of scratch. */
@@ -370,6 +324,24 @@ static int divide(struct text_work *w)
     return 0;
 }
 
+static size_t size_there(const struct text_work *w, uint32_t block)
+{
+    return w->sizes[block % (uint32_t)w->shape.t->nranks];
+}
+
+/* The first of p's blocks that goes to one of another size; p->blocks: none does. The proof, whose
+   blocks are all of one size, holds for no such move, not even if the sums are equal. */
+static uint32_t unequal_block(const struct text_work *w, const struct text_primitive *p)
+{
+    uint32_t k = 0;
+
+    if (p->from % (uint32_t)w->shape.t->nranks == p->to % (uint32_t)w->shape.t->nranks)
+        return p->blocks;
+    while (k < p->blocks && size_there(w, p->from + k) == size_there(w, p->to + k))
+        k++;
+    return k;
+}
+
 /* Pipeline depth m (IV-E), and blocks that go to others of the same length. */
 static int measure(struct text_work *w, char *why, size_t why_size)
 {
@@ -377,13 +349,15 @@ static int measure(struct text_work *w, char *why, size_t why_size)
 
     for (size_t i = 0; i < w->list.n; i++) {
         const struct text_primitive *p = &w->list.primitive[i];
-        uint64_t bytes = place(w, p->from + p->blocks) - place(w, p->from),
-                 there = place(w, p->to + p->blocks) - place(w, p->to);
+        uint64_t bytes = place(w, p->from + p->blocks) - place(w, p->from);
+        uint32_t k = unequal_block(w, p);
 
-        if (bytes != there)
+        if (k < p->blocks)
             return text_wrong(w->t, p->token, why, why_size,
-                              "%llu bytes go to blocks of %llu; blocks of one size are right",
-                              (unsigned long long)bytes, (unsigned long long)there);
+                              "block %u of %zu bytes goes to block %u of %zu; blocks of one size "
+                              "are right",
+                              p->from + k, size_there(w, p->from + k), p->to + k,
+                              size_there(w, p->to + k));
         most = bytes > most ? bytes : most;
     }
     w->chunk_bytes = w->q->chunk_bytes;

@@ -30,7 +30,8 @@ static const char help[] =
     "algorithms as they are, and recipes of compose (hierarchy, ring, stripe, pipeline, steps).\n"
     "Each better one is told on stderr when it is found. The result is proved, and printed with\n"
     "the row that makes a job use it: put it into a file, and name that in COLLSHIM_PROFILE.\n"
-    "Interrupt it (Ctrl-C) when it is good enough: the best so far is the result.\n"
+    "Interrupt it (Ctrl-C) when it is good enough: the best so far is the result. A second\n"
+    "Ctrl-C ends the proof, and writes nothing to --profile.\n"
     "\n"
     "  --topology TEXT   synthetic form or file (default: COLLSHIM_TOPOLOGY, else\n"
     "                    'node:4 gpu:4 rail:4'); `collshim topo TEXT` explains one\n"
@@ -272,12 +273,13 @@ static void run(struct search *s)
 static void print_row(const struct search *s, FILE *f)
 {
     const struct topo *t = s->r.topo;
-    uint64_t total = plan_total_bytes(&s->r.q), least = 1ull << (63 - __builtin_clzll(total | 1));
+    uint64_t total = plan_total_bytes(&s->r.q),
+             least = total ? 1ull << (63 - __builtin_clzll(total)) : 0;
 
     fprintf(f, "%s  %dx%d  %llu-%llu  %s%s%s%s\n", plan_collective_name(s->r.q.collective),
             t->nnodes, cost_largest_node(t), (unsigned long long)least,
-            (unsigned long long)(2 * least - 1), s->best->name, *s->recipe ? "(" : "", s->recipe,
-            *s->recipe ? ")" : "");
+            (unsigned long long)(total ? 2 * least - 1 : 0), s->best->name, *s->recipe ? "(" : "",
+            s->recipe, *s->recipe ? ")" : "");
 }
 
 static struct {
@@ -328,10 +330,10 @@ static int show(struct search *s, const char *path)
     const struct topo *t = s->r.topo;
     double bound = request_bound_s(&s->r);
     char bytes[32];
-    int code = s->best ? prove(s) : cli_fail("no simulation ended; a larger --limit would do");
+    int code;
 
-    if (code)
-        return code;
+    if (!s->best)
+        return cli_fail("no simulation ended; a larger --limit would do");
     cfg_print_bytes(plan_total_bytes(&s->r.q), bytes, sizeof bytes);
     printf("%s of %s in all, %d ranks on %d node%s\n", plan_collective_name(s->r.q.collective),
            bytes, t->nranks, t->nnodes, cli_s(t->nnodes));
@@ -344,10 +346,13 @@ static int show(struct search *s, const char *path)
         printf(", %.3f of the bound", bound / s->best_s);
     if (s->first && s->first_s < (double)INFINITY)
         printf("; %s, which a job would try first, %.6g ms", s->first->name, s->first_s * 1e3);
-    printf("\nchecked      sends meet receives, no deadlock, every byte right, no hazard\nprofile  "
-           "    ");
+    printf("\nprofile      ");
     print_row(s, stdout);
-    if (path)
+    fflush(stdout); /* the proof may take a minute where ranks are hundreds */
+    code = prove(s);
+    if (!code)
+        puts("checked      sends meet receives, no deadlock, every byte right, no hazard");
+    if (!code && path)
         code = write_row(s, path);
     return code ? code : interrupted ? 128 + SIGINT : CLI_OK;
 }

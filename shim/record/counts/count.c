@@ -7,6 +7,7 @@
 #include "shim/decide/base/floats.h"
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
+#include "shim/record/counts/count_series.h"
 #include "shim/record/sites/call_site.h"
 
 struct counters counters COUNT_ALIGNED;
@@ -24,17 +25,19 @@ void count_native(enum plan_collective c, enum reason why)
             reason_texts[why]);
 }
 
-static void count_timed(enum plan_collective c, enum count_way way, uint64_t total, double seconds)
+static void count_timed(enum plan_collective c, int row, uint64_t total, double seconds)
 {
-    int k = histogram_size_class(total);
+    int k = histogram_size_class(total), way = row == COUNT_LIBRARY ? COUNT_NATIVE : COUNT_REROUTED;
 
     add(&counters.calls[c][k][way], 1);
     add(&counters.nanoseconds[c][k][way], (uint64_t)(seconds * 1e9));
+    if (seconds > 0)
+        count_series_add(c, k, row, seconds * 1e6);
 }
 
 void count_timed_native(enum plan_collective c, uint64_t total, double seconds)
 {
-    count_timed(c, COUNT_NATIVE, total, seconds);
+    count_timed(c, COUNT_LIBRARY, total, seconds);
 }
 
 int count_row(const struct plan_algorithm *a)
@@ -91,7 +94,7 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
 
     if (!settings_want_report())
         return;
-    count_timed(c, COUNT_REROUTED, total, seconds);
+    count_timed(c, row, total, seconds);
     add(&counters.by_row[c][histogram_size_class(total)][row], 1);
 }
 
@@ -110,6 +113,8 @@ void count_verdict(enum plan_collective c, uint64_t total, const struct guard_ve
     if (before->known)
         add_verdict(c, k, before, -1);
     add_verdict(c, k, now, 1);
+    if (!before->known || before->contender != now->contender)
+        count_series_verdict(c, k, now->contender != GUARD_NATIVE);
 }
 
 void count_sliced(enum plan_collective c, int on_device, int redone)

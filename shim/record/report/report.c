@@ -9,6 +9,7 @@
 #include "shim/decide/base/say.h"
 #include "shim/decide/base/settings.h"
 #include "shim/record/counts/count.h"
+#include "shim/record/counts/count_series.h"
 #include "shim/record/report/call_site_report.h"
 #include "shim/record/report/job.h"
 #include "shim/record/report/spool.h"
@@ -84,6 +85,39 @@ static void put_medians(struct json *j, int c, int k)
     json_rounded(j, "median_spread", 3, t.spread);
 }
 
+/* Rank 0's calls one after the other: [number of the first, how many, us, algorithm or null]. The
+   verdicts: [number of the call before, was it for a reroute?]. */
+static void put_series(struct json *j, int c, int k)
+{
+    int line = j->line;
+
+    count_series_lock();
+    const struct count_series *s = count_series_of((enum plan_collective)c, k);
+    json_open(j, "series", '[');
+    j->line = 1; /* lists of numbers are not for reading */
+    for (int i = 0; s && i < s->n; i++) {
+        const struct count_block *b = &s->block[i];
+
+        json_open(j, NULL, '[');
+        json_int(j, NULL, (long long)b->from);
+        json_int(j, NULL, (long long)b->calls);
+        json_rounded(j, NULL, 4, b->us);
+        json_string(j, NULL, b->row == COUNT_LIBRARY ? NULL : live_row_name(c, b->row));
+        json_close(j, ']');
+    }
+    json_close(j, ']');
+    json_open(j, "verdicts", '[');
+    for (int i = 0; s && i < s->verdicts; i++) {
+        json_open(j, NULL, '[');
+        json_int(j, NULL, (long long)s->verdict[i].call);
+        json_bool(j, NULL, s->verdict[i].rerouted);
+        json_close(j, ']');
+    }
+    json_close(j, ']');
+    j->line = line;
+    count_series_unlock();
+}
+
 static void put_sizes(struct json *j, int c, int timed)
 {
     json_open(j, "sizes", '[');
@@ -99,6 +133,8 @@ static void put_sizes(struct json *j, int c, int timed)
         put_weighed(j, c, k);
         put_medians(j, c, k);
         put_rows(j, c, k);
+        if (!spool_is_printing)
+            put_series(j, c, k);
         json_close(j, '}');
     }
     json_close(j, ']');
