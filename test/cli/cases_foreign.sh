@@ -32,6 +32,10 @@ for file in hostile hostile_nccl hostile_rails; do
 done
 check "report --json: it is the same but for these" eval '"$collshim" report --json hostile.json | jq -e ".sites | length == 2"'
 check "report --diff: a terminal obeys nothing" shown "$collshim" report --diff sites.json hostile.json
+jq -n --argjson n 4 --arg bad "$(printf 'é%.0s' {1..100})" -f "$root/test/page/full.jq" >full.json
+"$collshim" report full.json --trace trace.json >/dev/null
+check "report --trace: each event has a name, also where it is cut" jq -e 'all(.traceEvents[]; .name | length > 3)' trace.json
+check "report: it does not say whose counts there are" eval '! "$collshim" report <(jq "del(.counts_are)" full.json) | grep -F "(null)"'
 if command -v gnuplot >/dev/null; then
     check "report --svg: nor do labels hold it" eval 'shown "$collshim" report hostile.json --svg hostile.svg && harmless cat hostile.svg'
 fi

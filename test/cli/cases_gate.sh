@@ -35,7 +35,9 @@ mkdir new
 for i in 1 2 3; do ln "both/$i.json" "new/$i.json"; done
 json '.baseline.runs == 7 and .new.runs == 3' "$collshim" gate both new --json
 json '.baseline.runs == 9 and .new.runs == 1' "$collshim" gate both both/4.json --json
-expect 1 "base: no run to compare" "$collshim" gate base base
+expect 1 "base: no run to compare; all its reports are new ones" "$collshim" gate base base
+mkdir hollow
+expect 1 "hollow: no run to compare; a folder of reports has files" "$collshim" gate hollow base
 
 # A row that cannot be compared is left out, and named.
 cp -r base mixed

@@ -418,6 +418,8 @@ expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --d
 same_sites() { ! "$collshim" report --diff unmet.json sites.json | grep -E "gone|new"; }
 check "a run without reroutes has the same call sites" same_sites
 expect 1 "the first report has no call sites" "$collshim" report --diff run.json sites.json
+jq '.sites |= map(.native_rank_s = 0 | .rerouted_rank_s = 0)' sites.json >zero.json
+expect 1 "no call of the second report was timed" "$collshim" report --diff sites.json zero.json
 expect 2 "--diff takes two files" "$collshim" report --diff sites.json
 if command -v gnuplot >/dev/null; then
     expect 0 "allreduce" "$collshim" report sites.json --svg sites.svg

@@ -6,7 +6,9 @@
  *   skip   it leaves out a call           order  it makes two calls in the other order
  *   root   it passes another root         size   it passes 1,000 times the bytes
  *   sleep  it sleeps before a call        stop   it stops by SIGSTOP before a call
- *   dead   it exits before a call         slow   nothing; SEED calls, some of which are late
+ *   dead   it exits before a call         never  it makes no call at all
+ *   slow   nothing; SEED calls, some of which are late, beside communicators that are first used in
+ *          another order on each rank
  *
  * It prints "hang: rank R at L others M time T": the lines of its call and of the others', 0 for
  * none.
@@ -115,9 +117,37 @@ static void go_wrong(const char *kind, MPI_Comm comm, int form, int rank, int la
     }
 }
 
+/* The calls that each rank makes first on these are long over when others are late. */
+static void use_in_any_order(int rank)
+{
+    MPI_Comm comm[4];
+    MPI_Request request[4];
+    MPI_Group group;
+
+    MPI_Comm_group(MPI_COMM_WORLD, &group);
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_create_group(MPI_COMM_WORLD, group, i, &comm[i]);
+    for (int i = 2; i < 4; i++)
+        MPI_Comm_idup(MPI_COMM_WORLD, &comm[i], &request[i]);
+    for (int i = 2; i < 4; i++)
+        MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < 4; i++) {
+        int k = (rank + i) % 4;
+
+        if (k % 2)
+            MPI_Ibarrier(comm[k], &request[k]);
+        else
+            MPI_Ibcast(out, 1, MPI_DOUBLE, 0, comm[k], &request[k]);
+    }
+    for (int i = 0; i < 4; i++)
+        MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+    MPI_Group_free(&group);
+}
+
 /* Every 1,000th call a rank is late by 20 ms. */
 static int run_slowly(int rank, int size, int calls)
 {
+    use_in_any_order(rank);
     for (int i = 0; i < calls; i++) {
         int late = (int)draw((unsigned)size);
 
@@ -142,6 +172,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     random_state = (unsigned)atoi(argv[3]) * 2654435761u;
+    if (!strcmp(argv[1], "never") && rank == culprit)
+        go_wrong(argv[1], MPI_COMM_WORLD, BLOCKING, rank, 0);
     for (int i = 0; i < CALLS * FORMS; i++)
         make_call(i / FORMS, i % FORMS, MPI_COMM_WORLD, SMALL, 0);
     if (!strcmp(argv[1], "slow"))

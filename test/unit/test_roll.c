@@ -80,14 +80,16 @@ static void wait_in_a_call(struct job *j, double age)
     }
 }
 
-static int is_stuck(const struct job *j)
+/* Seconds until it is stuck. */
+static double left(const struct job *j)
 {
     struct verdict v;
 
     ck_assert_int_eq(verdict_of(&v, j->process, RANKS, PATIENCE), 0);
-    int stuck = v.stuck;
+    double seconds = v.left;
+    ck_assert_int_eq(v.stuck, seconds <= 0);
     verdict_free(&v);
-    return stuck;
+    return seconds;
 }
 
 START_TEST(test_roll__a_rank_that_is_behind_is_to_blame)
@@ -95,12 +97,12 @@ START_TEST(test_roll__a_rank_that_is_behind_is_to_blame)
     struct job j;
 
     wait_in_a_call(&j, 2 * PATIENCE);
-    ck_assert(!is_stuck(&j)); /* all are in */
+    ck_assert_double_eq(left(&j), 8 * PATIENCE); /* all are in */
     j.line[1].number = 1;
     j.line[1].inside = 0;
-    ck_assert(is_stuck(&j));
-    j.line[1].age = 0.5 * PATIENCE; /* it has just done something */
-    ck_assert(!is_stuck(&j));
+    ck_assert_double_eq(left(&j), -PATIENCE);
+    j.line[1].age = 0.25 * PATIENCE; /* it has just done something */
+    ck_assert_double_eq(left(&j), 0.75 * PATIENCE);
 }
 END_TEST
 

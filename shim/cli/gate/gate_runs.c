@@ -228,8 +228,10 @@ static int read_file(struct gate *g, int side, const FTSENT *e, int named)
     const char *why;
     int code = CLI_OK;
 
-    if (side == 0 && is_in(&g->side[1], e->fts_statp))
+    if (side == 0 && is_in(&g->side[1], e->fts_statp)) {
+        s->shared++;
         return CLI_OK;
+    }
     json_t *root = load(e->fts_accpath, &error, &why);
     if (!root && named)
         return cli_fail("%s: %s", e->fts_path, why);
@@ -298,7 +300,8 @@ static int complain(const struct gate *g, int side)
                             s->skipped[i], cli_s(s->skipped[i]), gate_skip_texts[i],
                             s->first_skipped[i]);
     return cli_fail("%s: no run to compare; %s", s->path,
-                    side ? "a folder of reports has files *.json" : "all its reports are new ones");
+                    s->shared ? "all its reports are new ones"
+                              : "a folder of reports has files *.json");
 }
 
 int gate_read(struct gate *g)

@@ -24,8 +24,8 @@ enum gate_skip { GATE_FOREIGN, GATE_PARTIAL, GATE_OTHER, GATE_SKIPS };
 extern const char *const gate_skip_texts[GATE_SKIPS];
 
 struct gate_side {
-    const char *path; /* borrowed */
-    int runs, skipped[GATE_SKIPS];
+    const char *path;                      /* borrowed */
+    int runs, skipped[GATE_SKIPS], shared; /* shared: in both sides, so new ones */
     char first_skipped[GATE_SKIPS][GATE_TEXT];
     char fact[FACTS][GATE_TEXT]; /* "several": runs differ */
     char name[GATE_RUNS][GATE_TEXT];

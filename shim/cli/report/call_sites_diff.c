@@ -99,7 +99,7 @@ static void print_pair(const struct pair *p)
     if (per_call[0] > 0 && per_call[1] > 0)
         cli_cell(&c, "%.2fx", per_call[0] / per_call[1]);
     else
-        cli_cell(&c, p->old.object ? "gone" : "new");
+        cli_cell(&c, !p->new.object ? "gone" : !p->old.object ? "new" : "-");
     cli_cell(&c, cli_is_wide ? "%+.3g" : "%+.2g", change(p));
     cli_print_row(columns, &c);
 }
@@ -136,12 +136,14 @@ int sites_diff(json_t *old, json_t *new, size_t most)
         code = cli_fail("the %s report has no call sites", nold ? "second" : "first");
     else
         n = match(p, a, nold, b, nnew);
-    if (n) {
+    for (size_t i = 0; i < n; i++) {
+        sum[0] += seconds(&p[i].old);
+        sum[1] += seconds(&p[i].new);
+    }
+    if (n && !(sum[0] > 0 && sum[1] > 0)) {
+        code = cli_fail("no call of the %s report was timed", sum[0] > 0 ? "second" : "first");
+    } else if (n) {
         qsort(p, n, sizeof *p, by_change);
-        for (size_t i = 0; i < n; i++) {
-            sum[0] += seconds(&p[i].old);
-            sum[1] += seconds(&p[i].new);
-        }
         printf("Collectives took %.4g s of all ranks, then %.4g s\n", sum[0], sum[1]);
         cli_print_titles(columns);
         for (size_t i = 0; i < n && i < most; i++)

@@ -311,6 +311,7 @@ static void print_table(const struct report *r, size_t most)
 {
     const char *library = json_string_value(json_object_get(r->root, "library"));
     const char *all_native = json_string_value(json_object_get(r->root, "all_native"));
+    const char *counted = json_string_value(json_object_get(r->root, "counts_are"));
     struct collective_row c;
     int seen = 0;
     json_t *row;
@@ -324,12 +325,11 @@ static void print_table(const struct report *r, size_t most)
     if (json_is_true(json_object_get(r->root, "partial")))
         puts("Partial: the job did not reach MPI_Finalize.");
     sites_print(r->root, most);
+    counted = counted ? counted : "of unknown ranks";
     if (all_native)
-        printf("All calls ran natively: %s. Counts are %s.\n", all_native,
-               json_string_value(json_object_get(r->root, "counts_are")));
+        printf("All calls ran natively: %s. Counts are %s.\n", all_native, counted);
     if (r->nccl)
-        printf("Counts are %s; ncclSend %lld, ncclRecv %lld\n",
-               json_string_value(json_object_get(r->root, "counts_are")),
+        printf("Counts are %s; ncclSend %lld, ncclRecv %lld\n", counted,
                (long long)json_integer_value(json_object_get(r->nccl, "sends")),
                (long long)json_integer_value(json_object_get(r->nccl, "recvs")));
     json_array_foreach(r->collectives, i, row)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/base/text.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/report/waits_show.h"
 
@@ -34,6 +35,7 @@ static void add_track(json_t *events, double rank, const char *host)
     char name[160];
 
     snprintf(name, sizeof name, "rank %.0f%s%.80s", rank, host ? " on " : "", host ? host : "");
+    text_clean(name); /* it may be cut inside a character */
     add(events, "M", rank, 0,
         json_pack("{s:s, s:{s:s}}", "name", "thread_name", "args", "name", name));
     add(events, "M", rank, 0,
@@ -71,6 +73,7 @@ static void add_call(json_t *events, json_t *call, json_int_t *arrow)
 
     snprintf(name, sizeof name, "%.40s %.0f", collective ? collective : "?",
              json_number_value(json_object_get(call, "call")));
+    text_clean(name);
     json_array_foreach(stays, i, stay)
     {
         add(events, "X", value(stay, RANK), value(stay, ENTRY),

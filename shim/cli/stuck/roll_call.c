@@ -219,11 +219,10 @@ static void sample(struct stuck_roll *r)
     free(before);
 }
 
-/* Write a time into the rolls. */
-static void mark(const char *job, size_t at)
+/* Write times into the rolls. */
+static void mark(const char *job, size_t at, const uint64_t *times, size_t n)
 {
     struct top_reading t;
-    uint64_t now = now_ns();
 
     if (top_read(&t, job, 1) == 0)
         for (int i = 0; i < t.n; i++) {
@@ -231,20 +230,35 @@ static void mark(const char *job, size_t at)
             int fd = t.list[i].has_roll ? open_again(&t.list[i], O_RDWR) : -1;
 
             if (fd >= 0 && pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h)
-                (void)!pwrite(fd, &now, sizeof now, (off_t)(h.roll_at + at));
+                (void)!pwrite(fd, times, n * sizeof *times, (off_t)(h.roll_at + at));
             if (fd >= 0)
                 close(fd);
         }
     top_free(&t);
 }
 
-void stuck_told(const struct stuck_roll *r)
+static uint64_t after(double seconds)
 {
-    if (r->n)
-        mark(r->process[0].job, offsetof(struct roll, told));
+    return now_ns() + (uint64_t)(seconds * 1e9);
 }
 
-int stuck_read(struct stuck_roll *r, const char *wanted, int alarm)
+void stuck_again(const struct stuck_roll *r, double seconds)
+{
+    uint64_t next = after(seconds);
+
+    if (r->n)
+        mark(r->process[0].job, offsetof(struct roll, next), &next, 1);
+}
+
+void stuck_told(const struct stuck_roll *r)
+{
+    uint64_t now = now_ns();
+
+    if (r->n)
+        mark(r->process[0].job, offsetof(struct roll, told), &now, 1);
+}
+
+int stuck_read(struct stuck_roll *r, const char *wanted, double alarm)
 {
     struct top_reading t;
     char job[64];
@@ -259,8 +273,9 @@ int stuck_read(struct stuck_roll *r, const char *wanted, int alarm)
             rc = top_read(&t, job, 1);
             break;
         }
-    if (!rc && alarm && t.n)
-        mark(t.list[0].job, offsetof(struct roll, looked));
+    const uint64_t times[] = {now_ns(), after(alarm)};
+    if (!rc && alarm > 0 && t.n)
+        mark(t.list[0].job, offsetof(struct roll, looked), times, 2);
     for (int i = 0; !rc && i < t.n; i++)
         rc = read_one(r, &t.list[i]);
     int why = errno;

@@ -47,10 +47,12 @@ struct stuck_roll {
 };
 
 /* Those of this node: of a job, a process's job, a launcher; NULL: all. alarm: tell them that a
-   command looks, because of theirs. Returns 0, or -1 with errno. End with stuck_free, also then. */
-int stuck_read(struct stuck_roll *r, const char *wanted, int alarm);
+   command looks, because of theirs, and is to look again after so many seconds; 0: none. Returns 0,
+   or -1 with errno. End with stuck_free, also then. */
+int stuck_read(struct stuck_roll *r, const char *wanted, double alarm);
 
-/* Tell them that it has spoken. */
+/* Tell them when it is to look again, or that it has spoken. */
+void stuck_again(const struct stuck_roll *r, double seconds);
 void stuck_told(const struct stuck_roll *r);
 
 /* One object on a line. */

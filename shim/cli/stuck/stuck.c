@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -11,7 +12,7 @@
 #include "shim/cli/cli.h"
 #include "shim/cli/stuck/verdict.h"
 
-enum { FOUND = 3 };
+enum { FOUND = 3, PAUSE_S = 5 };
 
 static const char help[] =
     "collshim stuck [JOB | PID] [--within SECONDS] [--by LAUNCHER | --from FILE...] [--json]\n"
@@ -59,10 +60,12 @@ static int nothing(const struct stuck_roll *r, const char *wanted)
     return cli_fail("no job with the preload runs on this node");
 }
 
-/* A verdict for each job. Returns an exit status. */
-static int judge(const struct stuck_roll *r, double within, int only_if_stuck)
+/* A verdict for each job. *left: seconds until a job may be stuck. Returns an exit status. */
+static int judge(const struct stuck_roll *r, double within, int only_if_stuck, double *left)
 {
     int code = CLI_OK;
+
+    *left = HUGE_VAL;
 
     for (int from = 0, to; from < r->n; from = to) {
         struct verdict v;
@@ -74,6 +77,7 @@ static int judge(const struct stuck_roll *r, double within, int only_if_stuck)
         else if (v.stuck || !only_if_stuck)
             verdict_print(stdout, &v);
         code = v.stuck ? FOUND : code;
+        *left = fmin(*left, v.left);
         verdict_free(&v);
     }
     return code;
@@ -119,6 +123,7 @@ static int alarm_of(const char *seconds, const char *wanted)
 {
     struct stuck_roll r;
     int within = atoi(seconds), code = CLI_OK;
+    double most = within / 2.0 + PAUSE_S, left = most;
 
 #ifdef SYS_close_range
     syscall(SYS_close_range, 3, ~0u, 0);
@@ -126,10 +131,12 @@ static int alarm_of(const char *seconds, const char *wanted)
     dup2(STDERR_FILENO, STDOUT_FILENO);
     static char buffer[1 << 16]; /* one write, as other ranks print too */
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    if (stuck_read(&r, wanted, 1) == 0 && r.n)
-        code = judge(&r, within ? within : 1, within != 0);
+    if (stuck_read(&r, wanted, most) == 0 && r.n)
+        code = judge(&r, within ? within : 1, within != 0, &left);
     if (within && code == FOUND)
         stuck_told(&r);
+    else
+        stuck_again(&r, within ? fmin(left, most) : 0);
     stuck_free(&r);
     return CLI_OK;
 }
@@ -138,7 +145,7 @@ int cli_stuck(int argc, char **argv)
 {
     const char *within = NULL, *by = NULL, *alarm = NULL;
     int json = 0, from = 0, code = CLI_OK;
-    double seconds = 10;
+    double seconds = 10, left;
     struct stuck_roll r = {0};
     const struct cli_option options[] = {{"--json", &json, NULL},     {"--from", &from, NULL},
                                          {"--within", NULL, &within}, {"--by", NULL, &by},
@@ -170,7 +177,7 @@ int cli_stuck(int argc, char **argv)
     for (int i = 0; !code && json && i < r.n; i++)
         stuck_put(stdout, &r.process[i]);
     if (!code && !json)
-        code = judge(&r, seconds, 0);
+        code = judge(&r, seconds, 0, &left);
     stuck_free(&r);
     return code;
 }

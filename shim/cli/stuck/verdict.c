@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/cli/stuck/verdict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,15 +199,16 @@ static int by_line(const void *a, const void *b)
     return x->line->rank - y->line->rank;
 }
 
-/* Has the group waited long enough? */
-static int is_stuck(const struct verdict *v, const struct stuck_group *g, double patience)
+/* Seconds until the group has waited long enough, if nothing moves. */
+static double time_left(const struct verdict *v, const struct stuck_group *g, double patience)
 {
+    double left = patience - g->age;
     int blamed = 0, stopped = 0;
 
-    if (g->why == STUCK_NOT || g->age < patience)
-        return 0;
+    if (g->why == STUCK_NOT)
+        return HUGE_VAL;
     if (g->why == STUCK_DIFFERENT)
-        return 1;
+        return left;
     for (int i = 0; i < g->n; i++) {
         const struct stuck_process *p = g->member[i].process;
         int busy = stuck_is_busy(p) && !v->waits[p - v->process];
@@ -215,12 +217,11 @@ static int is_stuck(const struct verdict *v, const struct stuck_group *g, double
             continue;
         blamed++;
         stopped += stuck_is_stopped(p);
-        if (age_of(p) < patience * (busy ? BUSY_PATIENCE : 1))
-            return 0;
+        left = fmax(left, patience * (busy ? BUSY_PATIENCE : 1) - age_of(p));
     }
-    if (g->why == STUCK_ALL_IN)
-        return stopped || g->age >= patience * BUSY_PATIENCE;
-    return blamed || v->gone || g->age >= patience * BUSY_PATIENCE;
+    if (g->why == STUCK_ALL_IN ? !stopped : !blamed && !v->gone)
+        left = fmax(left, patience * BUSY_PATIENCE - g->age);
+    return left;
 }
 
 /* Ranks that are nowhere: of hosts that were asked, or of others? */
@@ -276,8 +277,10 @@ int verdict_of(struct verdict *v, const struct stuck_process *list, int n, doubl
         judge(v, &v->group[i]);
     find_waiting(v);
     spare_waiting(v);
+    v->left = HUGE_VAL;
     for (int i = 0; i < v->groups; i++)
-        v->stuck |= is_stuck(v, &v->group[i], patience);
+        v->left = fmin(v->left, time_left(v, &v->group[i], patience));
+    v->stuck = v->left <= 0;
     if (v->groups)
         qsort(v->group, (size_t)v->groups, sizeof *v->group, by_worst);
     return 0;

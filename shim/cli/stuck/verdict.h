@@ -45,7 +45,9 @@ struct verdict {
     int absent;  /* of these, without a process here */
     int gone;    /* they have ended: as many processes are missing on hosts that were asked */
     const char *gone_host; /* of all of them; NULL: several, or not known */
-    int stuck;             /* has anything waited for as long as it may? */
+    double left; /* seconds until something will have waited for as long as it may; HUGE_VAL: no
+                    rank waits */
+    int stuck;   /* it has */
 };
 
 /* patience: seconds for which ranks may wait; ranks that compute get ten times that. Returns 0, or

@@ -21,13 +21,16 @@ int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
 
 int mpi_sited_Barrier(MPI_Comm comm);
 
-/* Those that keep the roll (rolled.c). */
+/* Those that keep the roll (rolled.c). Open: MPI is there. */
+void mpi_rolled_open(void);
 int mpi_rolled_Finalize(void);
 int mpi_rolled_Barrier(MPI_Comm comm);
 int mpi_rolled_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int mpi_rolled_Start(MPI_Request *request);
 int mpi_rolled_Startall(int n, MPI_Request *request);
 int mpi_rolled_Request_free(MPI_Request *request);
+int mpi_rolled_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made);
+int mpi_rolled_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made);
 int mpi_rolled_Comm_free(MPI_Comm *comm);
 int mpi_rolled_Comm_disconnect(MPI_Comm *comm);
 int mpi_rolled_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);

@@ -87,6 +87,7 @@ static int init_begin(void)
 
     host_memory_keep(settings.cfg.kept_bytes);
     live_rank(mpi_process.world_rank, mpi_process.world_size);
+    mpi_rolled_open();
     rail_open();
     if (rc == MPI_SUCCESS)
         mpi_report_open();

@@ -5,9 +5,9 @@
  * a call pays nothing else.
  *
  * A communicator has the same number on all its ranks without a message: a hash of its group's
- * ranks in MPI_COMM_WORLD, and how many communicators of that group the process has made before. A
- * nonblocking duplicate is counted when it is started. Two of one group under way at once are taken
- * to be used first in the order in which they were started.
+ * ranks in MPI_COMM_WORLD, and of the call on another one that made it. The order in which it is
+ * first used tells nothing, as ranks may start calls on several in any order. So one that was made
+ * by an unknown function has no line.
  *
  * Starts of a persistent request have a line of their own: ranks need not start several in one
  * order.
@@ -24,17 +24,13 @@
 #include "shim/record/roll/roll.h"
 #include "shim/record/sites/call_site.h"
 
-enum { GROUPS = 512, PROMISED = 16, SIZES = 64 };
+enum { COUNTS = 512, SIZES = 64, WORLD = 1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static struct group {
+static struct {
     uint64_t hash;
-    uint32_t made; /* communicators of it so far */
-    uint32_t
-        promised[PROMISED]; /* numbers of those whose handle is not known yet, the oldest first */
-    int promises;
-} groups[GROUPS];
-static int ngroups;
+    uint64_t times;
+} counts[COUNTS];
 
 /* Bytes of predefined types. */
 static struct {
@@ -42,52 +38,55 @@ static struct {
     uint64_t bytes;
 } sizes[SIZES];
 
-/* Under the lock. NULL: too many. */
-static struct group *find_group(uint64_t hash)
+/* How often it was asked about that hash, which is not 0; 0: of too many. */
+static uint64_t count_of(uint64_t hash)
 {
-    for (int i = 0; i < ngroups; i++)
-        if (groups[i].hash == hash)
-            return &groups[i];
-    if (ngroups == GROUPS)
-        return NULL;
-    groups[ngroups].hash = hash;
-    return &groups[ngroups++];
-}
-
-/* promise: the handle comes later. Returns the number in its group, from 1 on; 0: not known. */
-static uint32_t number_in(uint64_t hash, int promise)
-{
-    uint32_t number = 0;
+    uint64_t times = 0;
 
     pthread_mutex_lock(&lock);
-    struct group *g = hash ? find_group(hash) : NULL;
-    if (g && promise) {
-        number = ++g->made;
-        if (g->promises < PROMISED)
-            g->promised[g->promises++] = number;
-    } else if (g && g->promises) {
-        number = g->promised[0];
-        g->promises--;
-        for (int i = 0; i < g->promises; i++)
-            g->promised[i] = g->promised[i + 1];
-    } else if (g) {
-        number = ++g->made;
-    }
+    for (int i = 0; i < COUNTS && !times; i++)
+        if (counts[i].hash == hash || !counts[i].hash) {
+            counts[i].hash = hash;
+            times = ++counts[i].times;
+        }
     pthread_mutex_unlock(&lock);
-    return number;
+    return times;
 }
 
-static struct roll_line *add_line(MPI_Comm comm)
+/* The line of a communicator with the group of another one. origin: of all with that group this one
+   alone has it, on all its ranks; 0: not known. */
+static struct roll_line *add_line(MPI_Comm comm, MPI_Comm like, uint64_t origin)
 {
     int size = 0, rank = 0;
-    uint64_t hash = group_hash(comm, &size, &rank);
-    uint32_t number = number_in(hash, 0);
-    struct roll_line *l = roll_add(
-        (uintptr_t)comm, number ? hash_bytes(hash, &number, sizeof number) | 1 : 0, size, rank);
+    uint64_t hash = origin ? group_hash(like, &size, &rank) : 0;
 
-    if (l)
-        l->is_world = comm == MPI_COMM_WORLD;
-    return l;
+    return roll_add((uintptr_t)comm, hash ? hash_bytes(hash, &origin, sizeof origin) | 1 : 0, size,
+                    rank);
+}
+
+/* The origin of a communicator that the present call on that line makes. */
+static uint64_t origin_of(const struct roll_line *l)
+{
+    return l ? hash_bytes(l->id, &l->state, sizeof l->state) | 1 : 0;
+}
+
+static void note_made(MPI_Comm comm, MPI_Comm like, uint64_t origin)
+{
+    if (!roll || comm == MPI_COMM_NULL || !mpi_process.world_size)
+        return;
+    roll_drop((uintptr_t)comm);
+    add_line(comm, like, origin);
+}
+
+/* The same of one that no call on a line makes: the call's number among those of its group and
+   `kind`. */
+static void note_counted(MPI_Comm comm, uint64_t kind)
+{
+    int size, rank;
+    uint64_t hash = roll && comm != MPI_COMM_NULL ? group_hash(comm, &size, &rank) : 0;
+    uint64_t times = hash && kind ? count_of(hash_bytes(hash, &kind, sizeof kind) | 1) : 0;
+
+    note_made(comm, comm, times ? hash_bytes(kind, &times, sizeof times) | 1 : 0);
 }
 
 /* Before MPI_Init the library judges. */
@@ -99,7 +98,15 @@ static struct roll_line *line_of(MPI_Comm comm)
     if (!roll || comm == MPI_COMM_NULL)
         return NULL;
     l = roll_find((uintptr_t)comm, &known);
-    return known || !mpi_process.world_size ? l : add_line(comm);
+    return known || !mpi_process.world_size ? l : add_line(comm, comm, 0);
+}
+
+void mpi_rolled_open(void)
+{
+    struct roll_line *l = roll ? add_line(MPI_COMM_WORLD, MPI_COMM_WORLD, WORLD) : NULL;
+
+    if (l)
+        l->is_world = 1;
 }
 
 static uint64_t new_type_bytes(MPI_Datatype type, size_t slot)
@@ -286,38 +293,56 @@ int mpi_rolled_Finalize(void)
     int mpi_rolled_##name parameters                                                               \
     {                                                                                              \
         ENTER((MPI_Comm)a1, ROLL_##name, ROLL_BLOCKING, ANY, NONE);                                \
+        uint64_t origin = origin_of(l);                                                            \
         int rc = mpi_wrap_##name arguments;                                                        \
                                                                                                    \
         roll_leave(l);                                                                             \
         if (rc == MPI_SUCCESS)                                                                     \
-            line_of(*(const MPI_Comm *)made);                                                      \
+            note_made(*(const MPI_Comm *)made, *(const MPI_Comm *)made, origin);                   \
         return rc;                                                                                 \
     }
 #define ROLL_MAKER(name, n) MADE(name, (PARAMS_##n), (ARGS_##n), a##n)
 #include "shim/mpi/entry/rolled.def"
 
-static void promise(MPI_Comm comm)
+/* The ranks of the group alone call it, so it has no place among the parent's calls. */
+int mpi_rolled_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
 {
-    int size, rank;
+    const struct roll_line *l = line_of(comm);
+    int rc = mpi_wrap_Comm_create_group((uintptr_t)comm, (uintptr_t)group, (uintptr_t)tag,
+                                        (uintptr_t)made);
 
-    if (roll && comm != MPI_COMM_NULL && mpi_process.world_size)
-        number_in(group_hash(comm, &size, &rank), 1);
+    if (rc == MPI_SUCCESS)
+        note_counted(*made, l ? hash_bytes(l->id, &tag, sizeof tag) | 1 : 0);
+    return rc;
 }
 
-int mpi_rolled_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
+/* An intercommunicator has no line. */
+int mpi_rolled_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
 {
-    ENTER(comm, ROLL_Comm_dup, ROLL_STARTED, ANY, NONE);
-    promise(comm);
-    return mpi_wrap_Comm_idup(comm, copy, request);
+    int rc = mpi_wrap_Intercomm_merge((uintptr_t)comm, (uintptr_t)high, (uintptr_t)made);
+
+    if (rc == MPI_SUCCESS)
+        note_counted(*made, HASH_SEED);
+    return rc;
 }
 
-int mpi_rolled_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
-                                   MPI_Request *request)
-{
-    ENTER(comm, ROLL_Comm_dup, ROLL_STARTED, ANY, NONE);
-    promise(comm);
-    return mpi_wrap_Comm_idup_with_info(comm, info, copy, request);
-}
+/* The libraries give the handle at once. One that comes later has no line. */
+#define IDUP(name, parameters, arguments)                                                          \
+    int mpi_rolled_##name parameters                                                               \
+    {                                                                                              \
+        ENTER(comm, ROLL_Comm_dup, ROLL_STARTED, ANY, NONE);                                       \
+        uint64_t origin = origin_of(l);                                                            \
+        if (copy)                                                                                  \
+            *copy = MPI_COMM_NULL;                                                                 \
+        int rc = mpi_wrap_##name arguments;                                                        \
+                                                                                                   \
+        if (rc == MPI_SUCCESS)                                                                     \
+            note_made(*copy, comm, origin);                                                        \
+        return rc;                                                                                 \
+    }
+IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *copy, MPI_Request *request), (comm, copy, request))
+IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *copy, MPI_Request *request),
+     (comm, info, copy, request))
 
 /* A handle that the library frees may come again at once, in another thread. */
 static void drop_comm(const MPI_Comm *comm)

@@ -10,7 +10,7 @@
 #include "shim/record/sites/caller.h"
 
 /* A handle has one of the WAYS slots of its set. */
-enum { SETS = 256, WAYS = 4 };
+enum { SETS = 1024, WAYS = 4 };
 struct roll_slot {
     uintptr_t handle; /* 0: free; written last */
     struct roll_line *line;
@@ -43,7 +43,7 @@ void roll_place(struct roll *memory)
 /* NULL: it has none. */
 static struct roll_slot *find_slot(uintptr_t handle, uintptr_t set_of)
 {
-    struct roll_slot *set = slots[(set_of * 0x9e3779b97f4a7c15ull) >> 56];
+    struct roll_slot *set = slots[(set_of * 0x9e3779b97f4a7c15ull) >> 54];
 
     for (int i = 0; i < WAYS; i++)
         if (__atomic_load_n(&set[i].handle, __ATOMIC_ACQUIRE) == handle)

@@ -2,7 +2,7 @@
 /*
  * The roll in the memory that a process shares (live_layout.h): a line for each communicator, and
  * one for each persistent request. The program's thread writes calls. The watcher writes times. The
- * command reads, and writes `looked` and `told`.
+ * command reads, and writes `looked`, `next` and `told`.
  */
 #ifndef COLLSHIM_SHIM_RECORD_ROLL_LAYOUT_H
 #define COLLSHIM_SHIM_RECORD_ROLL_LAYOUT_H
@@ -30,7 +30,7 @@ extern const char *const roll_names[ROLL_WHATS];
 enum roll_form { ROLL_BLOCKING, ROLL_STARTED, ROLL_MADE, ROLL_FORMS };
 
 enum {
-    ROLL_LINES = 128,
+    ROLL_LINES = 512,
     ROLL_CALLS = 16, /* the last calls of a line, a power of two */
     ROLL_SITES = 512,
     ROLL_OBJECTS = 32,
@@ -58,7 +58,8 @@ struct roll_line {
 
 struct roll {
     uint64_t beat;         /* when the watcher looked last, ns monotonic; 0: not yet */
-    uint64_t looked, told; /* when a command looked because of the alarm, and spoke */
+    uint64_t looked, next; /* when a command looked because of the alarm, and is to look again */
+    uint64_t told;         /* when it spoke */
     uint32_t sites, objects;
     uint64_t full; /* a communicator found no room, so it and later ones have no line */
     struct roll_line line[ROLL_LINES];

@@ -99,14 +99,13 @@ static void start(struct roll *r, int within)
     close(name);
 }
 
-/* Is the alarm due? Again only after as long, since a command has looked and found no reason. */
+/* Is the alarm due? */
 static int is_due(const struct roll *r, uint64_t waited, uint64_t now)
 {
     uint64_t within = (uint64_t)settings.cfg.stuck * SECOND;
-    uint64_t looked = __atomic_load_n(&r->looked, __ATOMIC_ACQUIRE);
 
     return within && waited >= within && !__atomic_load_n(&r->told, __ATOMIC_ACQUIRE) &&
-           (!looked || now - looked > within / 2 + HOLD_S * SECOND);
+           now >= __atomic_load_n(&r->next, __ATOMIC_ACQUIRE);
 }
 
 static void *watch(void *argument)
