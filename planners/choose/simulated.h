@@ -26,8 +26,8 @@ enum { SIMULATED_WAY, SIMULATED_PART, SIMULATED };
    unknown, or a recipe is set. Uniform. */
 int simulated_is_worth_it(const struct plan_request *q, const struct plan_candidate *c, int n);
 
-/* Seconds that simulated_find takes, about. Uniform. */
-double simulated_cost(const struct topo *t);
+/* Seconds that simulated_find takes, about, with that first candidate. Uniform. */
+double simulated_cost(const struct plan_request *q, const struct plan_candidate *first);
 
 /* Look for a way that clearly beats c[0]. */
 void simulated_find(const struct plan_request *q, const struct plan_candidate *c,

@@ -46,11 +46,12 @@ START_TEST(test_guard__as_many_contenders_as_there_may_be_are_served)
 }
 END_TEST
 
-/* A call takes a second by the prediction; trials may lose a 32nd of the calls. */
+/* A call takes a second, as predicted; trials may lose a 32nd of the calls. */
 START_TEST(test_guard__an_offer_is_tried_once_it_is_paid_for)
 {
     for (int gains = 0; gains <= 1; gains++) {
         struct machine m = quiet;
+        m.native = 1;
         m.reroutes = 2;
         m.share[0] = .8;
         m.share[1] = 1.2;
@@ -63,6 +64,24 @@ START_TEST(test_guard__an_offer_is_tried_once_it_is_paid_for)
         ck_assert_int_eq(machine_way(machine_entry(&m), machine_entry(&m)->best), gains ? 3 : 1);
         ck_assert_int_le(m.ran[3], gains ? 2000 : 10);
     }
+}
+END_TEST
+
+/* A topology may predict a second where calls take a millisecond. */
+START_TEST(test_guard__a_prediction_that_is_too_long_pays_for_no_offer)
+{
+    struct machine m = quiet;
+
+    m.native = 1e-3;
+    m.reroutes = 2;
+    m.share[0] = .8;
+    m.share[1] = 1.2;
+    m.share[2] = .5;
+    m.offer = .1;
+    machine_calls(&m, 90 * GUARD_SHARE);
+    ck_assert_int_eq(machine_entry(&m)->n, 3);
+    machine_calls(&m, 100 * GUARD_SHARE);
+    ck_assert_int_eq(machine_entry(&m)->n, 4);
 }
 END_TEST
 
@@ -482,6 +501,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__the_fastest_wins);
     tcase_add_test(t, test_guard__as_many_contenders_as_there_may_be_are_served);
     tcase_add_test(t, test_guard__an_offer_is_tried_once_it_is_paid_for);
+    tcase_add_test(t, test_guard__a_prediction_that_is_too_long_pays_for_no_offer);
     tcase_add_test(t, test_guard__an_offer_to_a_full_table_is_dropped);
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__a_busy_start_does_not_decide);

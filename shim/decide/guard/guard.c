@@ -209,10 +209,28 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     compose(e, &v);
 }
 
+/* Logarithm of a call's least time in seconds: as predicted, or as measured. */
+static double least_time(const struct guard_entry *e)
+{
+    double least = e->prior.predicted[1], per_call = evidence_ln((double)e->sizes.total);
+    struct samples s;
+
+    evidence_samples(&e->evidence, &s);
+    for (int r = 0; r < s.rounds; r++)
+        for (int i = 0; i < e->n; i++)
+            if (s.in[r] & 1u << i && s.log[r][i] + per_call < least)
+                least = s.log[r][i] + per_call;
+    return least;
+}
+
 int guard_affords(struct guard_entry *e, double cost)
 {
-    if (e->afforded || e->state != ROUND || e->slots.picked ||
-        evidence_ln(1.0 + e->calls) + e->prior.predicted[1] < evidence_ln(cost * GUARD_SHARE))
+    double paid_at = evidence_ln(cost * GUARD_SHARE) - evidence_ln(1.0 + e->calls);
+
+    int between = e->state == SETTLED || (e->state == ROUND && !e->slots.picked);
+
+    if (e->afforded || !between || !e->evidence.rounds || e->prior.predicted[1] < paid_at ||
+        least_time(e) < paid_at)
         return 0;
     e->afforded = 1;
     return 1;

@@ -62,8 +62,9 @@ int guard_wants_candidates(const struct guard_entry *e);
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
                  const struct plan_candidate *c, int n);
 
-/* Have the calls so far, as predicted, taken so long that `cost` seconds are the share of them that
-   trials may lose? Only before a round's first slot, and true once. */
+/* Have the calls so far taken so long that `cost` seconds are the share of them that trials may
+   lose? The least of predicted and measured times counts: predictions may be far too long. Only
+   between rounds, and true once. */
 int guard_affords(struct guard_entry *e, double cost);
 
 /* Behind that: one more contender, of which only the prediction is known. None where all places are

@@ -167,7 +167,7 @@ static struct mpi_outcome pick_and_run(struct mpi_comm *c, struct guard_entry *e
     }
     if (guard_settled(e))
         return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
-    if (!row && guard_affords(e, simulated_cost(c->topo)))
+    if (!row && guard_affords(e, simulated_cost(&call->request, &e->reroute[0])))
         call = offer_simulated(c, e, call, &later);
     int contender = guard_pick(&c->measured.guard, e, call->total, &slot);
     return run_contender(c, e, call, contender, slot, REASON_TRIAL);
