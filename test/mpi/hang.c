@@ -7,6 +7,7 @@
  *   root   it passes another root         size   it passes 1,000 times the bytes
  *   sleep  it sleeps before a call        stop   it stops by SIGSTOP before a call
  *   dead   it exits before a call         never  it makes no call at all
+ *   idle   it is late by 2 s, in which it sleeps for 20 ms at a time
  *   slow   nothing; SEED calls, some of which are late, beside communicators that are first used in
  *          another order on each rank, and behind a command of one rank that takes 5 s
  *
@@ -180,6 +181,15 @@ int main(int argc, char **argv)
         make_call(i / FORMS, i % FORMS, MPI_COMM_WORLD, SMALL, 0);
     if (!strcmp(argv[1], "slow"))
         return run_slowly(rank, size, atoi(argv[3]));
+    if (!strcmp(argv[1], "idle")) {
+        if (rank == culprit)
+            tell(rank, 0, 0);
+        for (int i = 0; rank == culprit && i < 100; i++)
+            usleep(20000);
+        make_call(BARRIER, BLOCKING, MPI_COMM_WORLD, 0, 0);
+        MPI_Finalize();
+        return 0;
+    }
     comm[0] = MPI_COMM_WORLD;
     half = rank < size / 2;
     MPI_Comm_split(MPI_COMM_WORLD, half, rank, &comm[1]);

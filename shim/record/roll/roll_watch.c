@@ -40,8 +40,8 @@ static uint64_t now_ns(void)
 }
 
 /* Write since when the lines have their states. Returns how long the one has waited that has waited
-   longest, in a call or behind a started one. */
-static uint64_t look(struct roll *r, uint64_t now)
+   longest, in a call or behind a started one. stopped: a time before now that does not count. */
+static uint64_t look(struct roll *r, uint64_t now, uint64_t stopped)
 {
     uint64_t longest = 0;
 
@@ -54,6 +54,8 @@ static uint64_t look(struct roll *r, uint64_t now)
         if (l->seen != state || !l->since) {
             l->since = now;
             __atomic_store_n(&l->seen, state, __ATOMIC_RELEASE);
+        } else {
+            l->since += stopped;
         }
         int waits = (state & 1) || l->call[state / 2 % ROLL_CALLS].form == ROLL_STARTED;
         if (state && waits && now - l->since > longest)
@@ -114,8 +116,9 @@ static void *watch(void *argument)
     uint64_t ms = settings.cfg.stuck ? (uint64_t)settings.cfg.stuck * 1000 / LOOKS : LONGEST_MS;
     struct timespec tick = {.tv_nsec = (ms < LONGEST_MS ? (long)ms : LONGEST_MS) * 1000000};
 
-    for (;; nanosleep(&tick, NULL)) {
-        uint64_t now = now_ns(), waited = look(r, now);
+    /* After a long sleep the process was stopped, as all of a job that is suspended is. */
+    for (uint64_t slept = 0;;) {
+        uint64_t now = now_ns(), waited = look(r, now, slept > SECOND ? slept : 0);
 
         if (asked) {
             asked = 0;
@@ -123,6 +126,9 @@ static void *watch(void *argument)
         } else if (is_due(r, waited, now)) {
             start(r, settings.cfg.stuck);
         }
+        uint64_t before = now_ns();
+        nanosleep(&tick, NULL);
+        slept = now_ns() - before;
     }
     return NULL;
 }
@@ -146,8 +152,10 @@ static void listen_to_signal(void)
     if (before.sa_handler == SIG_DFL)
         sigaction(number, &own, NULL);
     else if (before.sa_handler != on_signal)
-        say(CFG_LEVEL_WARN, "COLLSHIM_STUCK_SIGNAL: the program has a handler for that signal, "
-                            "which stays");
+        say(CFG_LEVEL_WARN,
+            "COLLSHIM_STUCK_SIGNAL: the program or its MPI has a handler for that "
+            "signal, which stays; try %s",
+            number == SIGUSR1 ? "USR2" : "USR1");
 }
 
 void roll_watch_open(void)
