@@ -8,7 +8,7 @@
  *   sleep  it sleeps before a call        stop   it stops by SIGSTOP before a call
  *   dead   it exits before a call         never  it makes no call at all
  *   slow   nothing; SEED calls, some of which are late, beside communicators that are first used in
- *          another order on each rank
+ *          another order on each rank, and behind a command of one rank that takes 5 s
  *
  * It prints "hang: rank R at L others M time T": the lines of its call and of the others', 0 for
  * none.
@@ -148,6 +148,8 @@ static void use_in_any_order(int rank)
 static int run_slowly(int rank, int size, int calls)
 {
     use_in_any_order(rank);
+    if (rank == 0)
+        (void)!system("timeout 5 sh -c 'while :; do expr 1 >/dev/null; done'");
     for (int i = 0; i < calls; i++) {
         int late = (int)draw((unsigned)size);
 

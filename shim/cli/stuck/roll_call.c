@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "shim/cli/stuck/roll_call_private.h"
 #include "shim/cli/top/top_read.h"
 
-enum { SAMPLE_MS = 200, MOST_RANKS = 1 << 22 };
+enum { SAMPLE_MS = 200, MOST_RANKS = 1 << 22, DEPTH = 4 };
 
 static uint64_t now_ns(void)
 {
@@ -178,11 +179,12 @@ static int read_one(struct stuck_roll *r, const struct top_counters *c)
     return rc;
 }
 
-/* Clock ticks that a process has used; its state. -1: it is gone. */
+/* Clock ticks that a process has used, and those that it has waited for; its state. -1: it is gone.
+ */
 static long long ticks_of(int pid, int *state)
 {
     char path[64], text[1024];
-    unsigned long long user = 0, system = 0;
+    unsigned long long user = 0, system = 0, waited_user = 0, waited_system = 0;
     char letter = '?';
     FILE *f;
 
@@ -193,11 +195,39 @@ static long long ticks_of(int pid, int *state)
         fclose(f);
     text[n] = 0;
     const char *behind = strrchr(text, ')');
-    if (!behind || sscanf(behind, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter,
-                          &user, &system) != 3)
+    if (!behind ||
+        sscanf(behind, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &letter,
+               &user, &system, &waited_user, &waited_system) != 5)
         return -1;
     *state = (unsigned char)letter;
-    return (long long)(user + system);
+    return (long long)(user + system + waited_user + waited_system);
+}
+
+/* The same of it and of what it has started, as a rank waits for its shell command or subprocess.
+   depth: of the processes in between that count. */
+static long long ticks_of_all(int pid, int *state, int depth)
+{
+    long long sum = ticks_of(pid, state);
+    char pattern[64];
+    glob_t files;
+    int child, ignored;
+
+    snprintf(pattern, sizeof pattern, "/proc/%d/task/*/children", pid);
+    if (sum < 0 || !depth || glob(pattern, 0, NULL, &files))
+        return sum;
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        FILE *f = fopen(files.gl_pathv[i], "re");
+
+        while (f && fscanf(f, "%d", &child) == 1) {
+            long long more = ticks_of_all(child, &ignored, depth - 1);
+
+            sum += more > 0 ? more : 0;
+        }
+        if (f)
+            fclose(f);
+    }
+    globfree(&files);
+    return sum;
 }
 
 /* Look at what the processes do, over a moment. */
@@ -208,10 +238,10 @@ static void sample(struct stuck_roll *r)
     long long *before = calloc((size_t)r->n + 1, sizeof *before);
 
     for (int i = 0; before && i < r->n; i++)
-        before[i] = ticks_of(r->process[i].pid, &r->process[i].state);
+        before[i] = ticks_of_all(r->process[i].pid, &r->process[i].state, DEPTH);
     nanosleep(&moment, NULL);
     for (int i = 0; before && i < r->n; i++) {
-        long long now = ticks_of(r->process[i].pid, &r->process[i].state);
+        long long now = ticks_of_all(r->process[i].pid, &r->process[i].state, DEPTH);
 
         if (now >= before[i] && before[i] >= 0)
             r->process[i].cpu = (double)(now - before[i]) / unit;

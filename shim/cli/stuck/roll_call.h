@@ -35,7 +35,7 @@ struct stuck_process {
     int ended;                             /* it has called MPI_Finalize */
     int full;                              /* some of its communicators have no line */
     int state;                             /* as in /proc/PID/stat: 'R', 'S', 'T' ... */
-    double cpu;                            /* of one processor, lately */
+    double cpu;                            /* of one processor, lately, with its children */
     int lines;
     struct stuck_line *line; /* [lines] owned */
 };

@@ -43,7 +43,8 @@ static void get_line(struct stuck_process *p, json_t *from)
                     "age_s", &in.age, "inside", &in.inside, "size", &in.size, "rank", &in.rank,
                     "is_world", &in.is_world, "is_request", &in.is_request, "nccl", &in.nccl,
                     "calls", &calls) ||
-        number < 0 || number > most_calls || in.size < 0 || in.size > MOST_RANKS) {
+        number < 0 || number > most_calls || in.size < 0 || in.size > MOST_RANKS || in.rank < -1 ||
+        in.rank >= MOST_RANKS) {
         p->lines--;
         return;
     }
@@ -64,13 +65,15 @@ static int get_process(struct stuck_roll *r, json_t *from)
                     &job, "scheduler", &scheduler, "pid", &in.pid, "rank", &in.rank, "size",
                     &in.size, "ranks_here", &in.here, "ended", &in.ended, "full", &in.full, "state",
                     &state, "cpu", &in.cpu, "communicators", &lines) ||
-        in.size < 0 || in.size > MOST_RANKS || !(p = stuck_add(r)))
+        in.size < 0 || in.size > MOST_RANKS || in.rank < -1 || in.rank >= MOST_RANKS ||
+        in.here < 0 || in.here > MOST_RANKS || !(p = stuck_add(r)))
         return 0;
     text_show(in.host, sizeof in.host, host, strlen(host));
     text_show(in.scheduler, sizeof in.scheduler, scheduler, strlen(scheduler));
     /* Without a scheduler each node names the job by its own launcher. */
     job = scheduler[0] ? job : "of the files";
     text_show(in.job, sizeof in.job, job, strlen(job));
+    in.full = in.full != 0;
     in.state = (unsigned char)state[0];
     *p = in;
     for (size_t i = 0; i < json_array_size(lines); i++)
