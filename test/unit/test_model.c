@@ -568,6 +568,9 @@ START_TEST(test_model__one_of_nodes_that_are_alike_stands_for_all)
     ck_assert_int_eq(
         check_folded(machines[0], &plan_lane, COLL_ALLREDUCE, "inter=recursive_doubling"),
         MODEL_FOLD_TURNED);
+    /* halves, of which some nodes pass on what arrives last */
+    ck_assert_int_eq(check_folded("node:8 rank:1 rail:3@100Gbit", &plan_lane, COLL_ALLREDUCE, NULL),
+                     0);
 }
 END_TEST
 
