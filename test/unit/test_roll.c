@@ -123,6 +123,24 @@ START_TEST(test_roll__a_rank_without_room_for_a_line_is_not_missed)
 }
 END_TEST
 
+/* The others may have exited, and the call that it started last is over. */
+START_TEST(test_roll__a_rank_behind_finalize_waits_for_nobody)
+{
+    struct job j;
+    struct verdict v;
+
+    wait_in_a_call(&j, 2 * PATIENCE);
+    j.line[0].inside = 0;
+    j.line[0].call[0].form = ROLL_STARTED;
+    for (int ended = 0; ended < 2; ended++) {
+        j.process[0].ended = ended;
+        ck_assert_int_eq(verdict_of(&v, j.process, 1, PATIENCE), 0);
+        ck_assert_int_eq(v.stuck, !ended);
+        verdict_free(&v);
+    }
+}
+END_TEST
+
 Suite *suite_roll(void)
 {
     Suite *s = suite_create("roll");
@@ -132,6 +150,7 @@ Suite *suite_roll(void)
     tcase_add_test(t, test_roll__without_room_each_handle_is_known);
     tcase_add_test(t, test_roll__a_rank_that_is_behind_is_to_blame);
     tcase_add_test(t, test_roll__a_rank_without_room_for_a_line_is_not_missed);
+    tcase_add_test(t, test_roll__a_rank_behind_finalize_waits_for_nobody);
     suite_add_tcase(s, t);
     return s;
 }

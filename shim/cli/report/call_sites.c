@@ -216,7 +216,7 @@ static void print_row(json_t *row, const struct site_line *s, double all)
     cli_cell(&c, s->saved_known ? "%.3g+-%.1g" : "-", s->saved_s, s->error_s);
     cli_cell(&c, "%s%s", s->algorithm ? " " : "", s->algorithm ? s->algorithm : "");
     cli_print_row(columns, &c);
-    if (s->reason && s->native * 2 > s->calls)
+    if (s->reason && s->native > s->calls / 2)
         printf("          natively: %s\n", s->reason);
     waits_print_row(row);
 }
@@ -285,7 +285,7 @@ static const char *worst(json_t *list, struct site_line *w)
     w->saved_s = 0;
     json_array_foreach(list, i, row)
     {
-        if (sites_read(row, &s) == 0 && s.saved_known && s.rerouted * 2 > s.calls &&
+        if (sites_read(row, &s) == 0 && s.saved_known && s.rerouted > s.calls / 2 &&
             s.saved_s < w->saved_s && s.saved_s < -s.error_s)
             *w = s;
     }

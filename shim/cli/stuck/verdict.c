@@ -36,10 +36,13 @@ static double age_of(const struct stuck_process *p)
     return least;
 }
 
-/* The rank is not in the call, but has started it, and MPI's way to wait for it is not seen. */
-static int has_started(const struct stuck_line *l)
+/* The rank is not in the call, but has started it, and MPI's way to wait for it is not seen. Before
+   MPI_Finalize it has waited. */
+static int has_started(const struct stuck_member *m)
 {
-    return l->calls && l->call[l->calls - 1].number == l->number &&
+    const struct stuck_line *l = m->line;
+
+    return !m->process->ended && l->calls && l->call[l->calls - 1].number == l->number &&
            l->call[l->calls - 1].form == ROLL_STARTED;
 }
 
@@ -96,16 +99,16 @@ static uint64_t awaited(const struct stuck_group *g)
 
         if (l->inside && (!inside || l->number < inside))
             inside = l->number;
-        if (has_started(l) && l->number > started)
+        if (has_started(&g->member[i]) && l->number > started)
             started = l->number;
         least = l->number < least ? l->number : least;
     }
     return inside ? inside : started > least ? least + 1 : started;
 }
 
-static int waits_for(const struct stuck_line *l, uint64_t number)
+static int waits_for(const struct stuck_member *m, uint64_t number)
 {
-    return l->inside || (has_started(l) && l->number >= number);
+    return m->line->inside || (has_started(m) && m->line->number >= number);
 }
 
 /* Processes that may have a part in the group, and no room for a line. */
@@ -132,7 +135,7 @@ static void judge(const struct verdict *v, struct stuck_group *g)
         return;
     for (int i = 0; i < g->n; i++) {
         const struct stuck_line *l = g->member[i].line;
-        int waits = waits_for(l, number);
+        int waits = waits_for(&g->member[i], number);
 
         inside |= l->inside;
         g->waiting += waits;
@@ -159,7 +162,7 @@ static void find_waiting(struct verdict *v)
         for (int k = 0; v->group[i].why != STUCK_NOT && k < v->group[i].n; k++) {
             const struct stuck_member *m = &v->group[i].member[k];
 
-            if (waits_for(m->line, v->group[i].number) && !stuck_is_stopped(m->process))
+            if (waits_for(m, v->group[i].number) && !stuck_is_stopped(m->process))
                 v->waits[m->process - v->process] = 1;
         }
 }
