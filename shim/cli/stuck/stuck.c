@@ -39,6 +39,7 @@ static const char help[] =
     "                     the process takes processor time outside of all collectives; it gets "
     "ten\n"
     "                     times the SECONDS\n"
+    "Calls on intercommunicators are not seen, nor those on more than 512 communicators at once.\n"
     "\n"
     "Exit status: 0 nothing is stuck, 1 there is no such job, 2 wrong usage, 3 something is "
     "stuck.\n"
