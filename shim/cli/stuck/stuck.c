@@ -39,6 +39,7 @@ static const char help[] =
     "                     the process takes processor time outside of all collectives; it gets "
     "ten\n"
     "                     times the SECONDS\n"
+    "Calls on intercommunicators are not seen, nor those on more than 512 communicators at once.\n"
     "\n"
     "Exit status: 0 nothing is stuck, 1 there is no such job, 2 wrong usage, 3 something is "
     "stuck.\n"
@@ -115,7 +116,10 @@ static int ask_by(struct stuck_roll *r, const char *launcher, const char *job)
     free(line);
     if (f)
         pclose(f);
-    return found ? CLI_OK : cli_fail("%.200s: no node answered", launcher);
+    return found ? CLI_OK
+                 : cli_fail("%.200s: no node answered; it must run the command behind it on each "
+                            "node of job %s",
+                            launcher, job);
 }
 
 /* The watcher of a process (roll_watch.h) runs this. It has the job's stderr, and no file else. */
