@@ -23,10 +23,12 @@ FOUND_dw      := $(DW)
 FOUND += cc link openmpi mpich abi cuda nccl kernels ucx glpk spank unwind dw
 # A program has a finding of its own, the list of its inputs: a deleted source leaves no newer file behind.
 
+# Without $(B), which is the same folder by another name for `make B=/path/of/build install`.
+found = $(strip $(patsubst $(B)/%,%,$(FOUND_$(1))))
 define found_rule
-$(B)/found/$(1): $(if $(findstring <$(file <$(B)/found/$(1))>,<$(strip $(FOUND_$(1)))>),,different)
+$(B)/found/$(1): $(if $(findstring <$(file <$(B)/found/$(1))>,<$(call found,$(1))>),,different)
 	@mkdir -p $$(@D)
-	@printf %s '$$(subst ','\'',$$(strip $$(FOUND_$(1))))' >$$@
+	@printf %s '$$(subst ','\'',$$(call found,$(1)))' >$$@
 endef
 $(foreach f,$(FOUND),$(eval $(call found_rule,$(f))))
 

@@ -93,6 +93,9 @@ build
 is_empty "a second build makes nothing" "$MADE"
 build CFLAGS='-O2 -g -Werror -Wconversion'
 is_empty "options that only warn make nothing again" "$MADE"
+: >"$MADE"
+run_make -s -j2 B=../b ../b/{libcollshim.so,collshim} >"$work/said" 2>&1
+is_empty "the folder by another name: nothing is made again" "$MADE"
 
 for it in ucx glpk libunwind libdw nccl cuda; do try "without $it" "mv ${!it} $work/hidden" "mv $work/hidden ${!it}"; done
 # The effect of a header's number is not tested: all files that can see the header are made again.
