@@ -89,7 +89,7 @@ held_up() { # one call waited for the stall
 check "the program is built" "mpicc.$mpi" -O2 -I "$root/bench" -o "$tmp/calls" "$root/bench/rails/calls.c" \
     "$root/bench/mpi_table.c" -ldl
 check "the cluster is up" "$fabric" up --owner $$ --name "$name" --nodes 2 --rails 2
-check "a rail drops to a tenth: the job ends well" job 8 drop
+check "a rail drops to a tenth: the job ends well" job 14 drop
 check "... all results are right" all_right 15
 check "... a line says what changed" \
     seen "rail 1 of node [01] carries [0-9.e-]+ of the fastest rail's rate (in|out), [0-9.e-]+ until call [0-9]+; [0-9]+ rates changed, and schedules are made anew"
