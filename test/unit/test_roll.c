@@ -5,6 +5,7 @@
 
 #include "shim/cli/stuck/verdict.h"
 #include "shim/record/roll/roll.h"
+#include "test/unit/random.h"
 #include "test/unit/suites.h"
 
 enum { RANKS = 3, PATIENCE = 1 };
@@ -29,6 +30,18 @@ START_TEST(test_roll__a_handle_leads_to_its_line_until_it_is_gone)
     roll_drop(0x1000);
     ck_assert_ptr_null(roll_find(0x1000, &known));
     ck_assert(!known);
+}
+END_TEST
+
+/* Handles as objects lie in a heap. */
+START_TEST(test_roll__all_lines_are_in_reach)
+{
+    struct rng r = {1};
+    uintptr_t handle = 0x55d0c8a01230;
+
+    place();
+    for (int n = 1; n <= ROLL_LINES; n++, handle += 16 * (1 + (uintptr_t)rng_below(&r, 200)))
+        ck_assert_ptr_nonnull(roll_add(handle, (uint64_t)n, RANKS, 0));
 }
 END_TEST
 
@@ -113,13 +126,12 @@ START_TEST(test_roll__a_rank_without_room_for_a_line_is_not_missed)
 
     wait_in_a_call(&j, 2 * PATIENCE);
     j.process[1].lines = 0;
-    ck_assert_int_eq(verdict_of(&v, j.process, RANKS, PATIENCE), 0);
-    ck_assert_int_eq(v.group[0].absent, 1);
-    verdict_free(&v);
-    j.process[1].full = 1;
-    ck_assert_int_eq(verdict_of(&v, j.process, RANKS, PATIENCE), 0);
-    ck_assert_int_eq(v.group[0].absent, 0);
-    verdict_free(&v);
+    for (int full = 0; full < 2; full++) {
+        j.process[1].full = full;
+        ck_assert_int_eq(verdict_of(&v, j.process, RANKS, PATIENCE), 0);
+        ck_assert_int_eq(v.group[0].absent, !full);
+        verdict_free(&v);
+    }
 }
 END_TEST
 
@@ -147,6 +159,7 @@ Suite *suite_roll(void)
     TCase *t = tcase_create("roll");
 
     tcase_add_test(t, test_roll__a_handle_leads_to_its_line_until_it_is_gone);
+    tcase_add_test(t, test_roll__all_lines_are_in_reach);
     tcase_add_test(t, test_roll__without_room_each_handle_is_known);
     tcase_add_test(t, test_roll__a_rank_that_is_behind_is_to_blame);
     tcase_add_test(t, test_roll__a_rank_without_room_for_a_line_is_not_missed);

@@ -61,7 +61,7 @@ struct roll {
     uint64_t looked, next; /* when a command looked because of the alarm, and is to look again */
     uint64_t told;         /* when it spoke */
     uint32_t sites, objects;
-    uint64_t full; /* a communicator found no room, so it and later ones have no line */
+    uint64_t full; /* a handle found no room: it and later ones may have no line */
     struct roll_line line[ROLL_LINES];
     struct roll_site {
         uint64_t offset; /* of the return address in its object */
