@@ -10,7 +10,7 @@
 #include "shim/record/sites/caller.h"
 
 /* A handle has one of the WAYS slots of its set. */
-enum { SETS = 1024, WAYS = 8 };
+enum { SETS = 1024, WAYS = 4 };
 struct roll_slot {
     uintptr_t handle; /* 0: free; written last */
     struct roll_line *line;
